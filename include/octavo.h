@@ -107,7 +107,7 @@ OCTAVO_API void octavo_engine_free(octavo_engine* engine) OCTAVO_NOEXCEPT;
 
 /* Returns a JSON object that describes the engine:
  *   "version", "model", "root", "max_model_len", "vocab_size", "max_num_seqs", "block_size",
- *   "can_chat", "pooling", "hidden_size", "system_fingerprint",
+ *   "can_chat", "takes_images", "pooling", "hidden_size", "system_fingerprint",
  *   "memory"              bytes by purpose
  *   "running", "waiting"  requests in progress and requests in the queue */
 OCTAVO_API octavo_status octavo_engine_info(octavo_engine* engine, char** info_json,
@@ -118,7 +118,8 @@ OCTAVO_API octavo_status octavo_engine_info(octavo_engine* engine, char** info_j
  *   kind       "completion", "chat" or "embedding"
  *   body_json  The body of POST /v1/completions, /v1/chat/completions or /v1/embeddings. With
  *              "stream": true, text is delivered as it is generated; otherwise it is delivered in
- *              one event. "stream_options" and "return_token_ids" have no effect.
+ *              one event. Images of a chat are data: URLs, or https: URLs of the hosts in the option
+ *              "allowed_media_domains", which this call fetches. "stream_options" and "return_token_ids" have no effect.
  *   stream     Receives the handle. Release it with octavo_stream_free(). */
 OCTAVO_API octavo_status octavo_submit(octavo_engine* engine, const char* kind,
                                        const char* body_json, octavo_stream** stream,

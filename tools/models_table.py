@@ -52,6 +52,24 @@ SmolLM2-135M was tested ([test matrix](testing.md)).
 """
 
 
+VISION = """
+## Images
+
+These models take images if their checkpoint is safetensors and has the tower; `octavo info MODEL` prints it, or why there is none.
+Checkpoints converted by mlx-lm keep `vision_config` but have no tower. The projection files of GGUF models (`mmproj`) are not read.
+
+| model_type | tower | tokens of an image |
+|---|---|---|
+| `qwen3_5`, `qwen3_5_moe` | Qwen, full attention | one per 32 x 32 pixels, 64 to 16,384 |
+| `gemma4` | Gemma 4 | 70, 140, 280 (default), 560 or 1120 at most; one per 48 x 48 pixels |
+| `gemma3` | SigLIP | 256 |
+| `mistral3` | Pixtral | one per 28 x 28 pixels, and one after each row |
+
+[test_vision_families.py](../tests/e2e/test_vision_families.py) compares random towers with mlx-vlm in float32, within 0.0001. The rows of an
+image have the same bits alone, after other images, between them, with any number of threads and in pieces of any size.
+"""
+
+
 QUANTISED = """
 ## Quantised checkpoints
 
@@ -158,7 +176,7 @@ def page(cases: dict, gguf_cases: dict, constants: dict) -> str:
     lengths = [str(n) for n in constants["PROMPTS"]]
     head = HEAD.format(lengths=", ".join(lengths[:-1]) + " and " + lengths[-1], greedy=constants["GREEDY_TOKENS"],
                        tolerance=f"{constants['TOLERANCE']:g}")
-    return head + table(cases, gguf_cases) + QUANTISED + shapes()
+    return head + table(cases, gguf_cases) + VISION + QUANTISED + shapes()
 
 
 def gguf_problems(gguf_cases: dict, known: list[str]) -> list[str]:

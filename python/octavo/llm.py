@@ -14,6 +14,7 @@ from typing import Any, TypedDict
 from ._library import Engine, Stream, wait_any
 from .engine_args import check_quantization, engine_options
 from .errors import RequestError
+from .images import request_messages
 from .outputs import (
     CompletionOutput,
     EmbeddingOutput,
@@ -209,7 +210,9 @@ class LLM:
         tool_choice: Any = None,
         chat_template_kwargs: dict[str, Any] | None = None,
     ) -> list[RequestOutput]:
-        """Returns one output per conversation. `messages` is one conversation or a list of them."""
+        """Returns one output per conversation. `messages` is one conversation or a list of them. A message's content may be
+        a list of parts: text, image_url (a data: URL, or an https: URL of a host in `allowed_media_domains`), and
+        image_pil, an image of PIL."""
         how = {
             "add_generation_prompt": add_generation_prompt,
             "continue_final_message": continue_final_message,
@@ -266,7 +269,7 @@ class LLM:
     def _chats(self, messages: Any, sampling_params: Any, how: Body) -> list[Body]:
         talks = [messages] if messages and isinstance(messages[0], Mapping) else list(messages)
         params = _one_each(sampling_params, SamplingParams, len(talks))
-        return [{"messages": list(talk), **how} | self._sampling(param, True) for talk, param in zip(talks, params)]
+        return [{"messages": request_messages(talk), **how} | self._sampling(param, True) for talk, param in zip(talks, params)]
 
     def _sampling(self, params: SamplingParams | None, chat: bool) -> Body:
         body: Body = {"max_tokens": 16}  # vLLM's default

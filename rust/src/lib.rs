@@ -15,6 +15,8 @@ mod images;
 mod images_ffi;
 mod json_dumps;
 mod matcher;
+mod media;
+mod media_ffi;
 mod normalizer_limits;
 mod python;
 mod sha256_ffi;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <random>
 
+#include "api/images/image_placeholders.h"
 #include "api/resume.h"
 #include "base/error.h"
 
@@ -74,6 +75,12 @@ std::shared_ptr<const Constraint> constraint_of(const GenerationRequest& request
 }
 
 }  // namespace
+
+int PreparedPrompt::image_tokens() const {
+  int rows = 0;
+  for (const PromptImage& image : images) rows += image.rows();
+  return rows;
+}
 
 std::shared_ptr<const Adapter> adapter_named(const std::string& name, const ServedModel& model) {
   const auto is_same = [asked = without_latest(name)](const std::string& own) {
@@ -172,10 +179,14 @@ void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& mo
                 const std::string& field) {
   if (prompt.tokens.empty()) refuse(field, "is empty; send at least one token");
   // Validate every prompt here, before any of them is submitted.
+  if (model.images) place_images(prompt.tokens, prompt.images, model.images->settings(), field);
   Request probe = job.engine;
   probe.prompt = std::move(prompt.tokens);
+  probe.images = prompt.images;
   try {
-    validate(probe, {.max_model_len = model.max_model_len, .vocab = model.vocab});
+    validate(probe, {.max_model_len = model.max_model_len,
+                     .vocab = model.vocab,
+                     .max_image_tokens = model.images ? model.images->settings().max_tokens : 0});
   } catch (const RequestError& error) {
     // The engine calls the field "prompt" and starts the message with it.
     if (error.param() != "prompt") throw;

@@ -63,6 +63,10 @@ FieldTable<Target> with_generation_fields(FieldTable<Target> own) {
 struct PreparedPrompt {
   std::vector<TokenId> tokens = {};
   std::string text = {};  // as sent, if it was text
+  // Its placeholders are in `tokens`; add_prompt() sets their offsets.
+  std::vector<PromptImage> images = {};
+
+  int image_tokens() const;
 };
 
 // The output of a choice that an earlier attempt has sent.

@@ -20,6 +20,7 @@ OutputEvents::OutputEvents(std::shared_ptr<const Tokenizer> tokenizer, const Gen
     : job_(job) {
   for (const PreparedPrompt& prompt : job.prompts) {
     usage_.prompt_tokens += static_cast<int>(prompt.tokens.size());
+    usage_.image_tokens += prompt.image_tokens();
     for (int i = 0; i < job.engine.n; ++i)
       choices_.push_back({.text = OutputText(tokenizer, job.text)});
   }

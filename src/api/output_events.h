@@ -20,6 +20,7 @@ struct Usage {
   int completion_tokens = 0;
   int reasoning_tokens = 0;  // included in completion_tokens
   int cached_tokens = 0;
+  int image_tokens = 0;  // included in prompt_tokens
   // Of the first prompt; the epoch: not yet.
   std::chrono::steady_clock::time_point scheduled = {};    // when it was admitted
   std::chrono::steady_clock::time_point first_token = {};  // when its first token came

@@ -12,6 +12,9 @@ constexpr uint64_t kBodyParts = 4;
 constexpr uint64_t kGrammarParts = 3;
 constexpr uint64_t kTemplateParts = 2;
 constexpr uint64_t kStoredParts = 1;
+// These are not among them: the plan adds them for a model that takes images.
+constexpr uint64_t kImageParts = 4;
+constexpr uint64_t kDecodingParts = 15;
 // One stored response may take this part of the store, so that one client cannot empty it.
 constexpr size_t kResponsesAtLeast = 16;
 
@@ -25,6 +28,8 @@ RequestMemory divide_request_memory(uint64_t bytes) {
   memory.stored_response_bytes = memory.stored_bytes / kResponsesAtLeast;
   memory.template_bytes = kTemplateParts * part;
   memory.grammar_bytes = kGrammarParts * part;
+  memory.image_bytes = kImageParts * part;
+  memory.decoding_bytes = kDecodingParts * part;
   return memory;
 }
 

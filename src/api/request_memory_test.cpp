@@ -14,6 +14,8 @@ TEST(RequestMemory, TheDefaultsAreThoseOfOneGibibyte) {
   EXPECT_EQ(memory.template_bytes, defaults.template_bytes);
   EXPECT_EQ(memory.grammar_bytes, defaults.grammar_bytes);
   EXPECT_EQ(memory.grammar_bytes, 192u << 20);
+  EXPECT_EQ(memory.image_bytes, defaults.image_bytes);
+  EXPECT_EQ(memory.decoding_bytes, defaults.decoding_bytes);
 }
 
 TEST(RequestMemory, TheLimitsFitInTheAmount) {

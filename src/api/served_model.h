@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api/adapters.h"
+#include "api/images/image_reader.h"
 #include "api/request_memory.h"
 #include "api/sampling_defaults.h"
 #include "generation/chat_dialect.h"
@@ -62,6 +63,10 @@ struct ServedModel {
   RequestMemory request_memory = {};  // limits of what requests hold outside the engine
   std::shared_ptr<AdapterRegistry> adapters = nullptr;  // null: LoRA is off
   DiskTier* disk = nullptr;                             // of the prefix cache; null: none
+
+  // Null: the model takes no images, and `images_refused` says why.
+  std::shared_ptr<const ImageReader> images = nullptr;
+  std::string images_refused = "this model takes no images; send text only";
 
   const std::string& name() const { return names.front(); }
   // What an answer is called and fingerprinted by; `adapter` may be null.

@@ -18,6 +18,7 @@ struct MemoryRequest {
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;               // total of a draft model
   uint64_t adapter_bytes = 0;             // LoRA adapters
+  uint64_t image_bytes = 0;               // encoded images, and one that is being encoded
   uint64_t step_bytes = 0;                // peak of the largest step and of one queued after it
   uint64_t disk_bytes = 0;                // staging memory of the disk tier
   bool serves_requests = false;           // plan memory for requests outside the engine
@@ -39,6 +40,7 @@ struct MemoryPlan {
   uint64_t weights_bytes = 0;
   uint64_t draft_bytes = 0;
   uint64_t adapter_bytes = 0;
+  uint64_t image_bytes = 0;  // also those that requests hold
   uint64_t step_bytes = 0;
   uint64_t disk_bytes = 0;
   uint64_t request_bytes = 0;  // bodies, templates, grammars, stored responses
@@ -50,8 +52,8 @@ struct MemoryPlan {
   uint64_t least_kv_bytes = 0;
 
   uint64_t total_bytes() const {
-    return weights_bytes + draft_bytes + adapter_bytes + step_bytes + disk_bytes + request_bytes +
-           reserve_bytes + kv_bytes;
+    return weights_bytes + draft_bytes + adapter_bytes + image_bytes + step_bytes + disk_bytes +
+           request_bytes + reserve_bytes + kv_bytes;
   }
   // For printing, one row per item: "weights  93.8 MiB".
   std::string table() const;

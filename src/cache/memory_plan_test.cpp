@@ -101,6 +101,17 @@ TEST(MemoryPlan, ALimitReplacesALargerBudget) {
   EXPECT_THAT(error_of(request), HasSubstr("--memory-limit is 100 MiB; raise it"));
 }
 
+TEST(MemoryPlan, ServersPlanTheImagesOfRequests) {
+  MemoryRequest request = machine(4096);
+  request.image_bytes = 10 << 20;
+  EXPECT_EQ(plan_memory(request, small_cache()).image_bytes, 10u << 20);
+  request.serves_requests = true;
+  const MemoryPlan plan = plan_memory(request, small_cache());
+  EXPECT_EQ(plan.image_bytes, (10u << 20) + plan.request_bytes / 16 * 19);
+  request.image_bytes = 0;
+  EXPECT_EQ(plan_memory(request, small_cache()).image_bytes, 0u);
+}
+
 // With the budget, the KV cache of the request fits; with one byte less, it does not.
 TEST(MemoryPlan, TheBudgetOfAServerFollowsFromItsOtherMemory) {
   for (const uint64_t weights : {1ull, 100ull << 20, 20ull << 30}) {

@@ -77,6 +77,7 @@ class PrefixIndex {
   int group_of(PageId page) const { return places_[static_cast<size_t>(page)].group; }
   NodeId parent(NodeId node) const { return at(node).parent; }
   std::span<const TokenId> tokens(NodeId node) const { return at(node).tokens; }
+  const ExtraKeys& extra(NodeId node) const { return at(node).extra; }
   const CacheNamespace& space(NodeId node) const { return at(node).space; }
 
  private:

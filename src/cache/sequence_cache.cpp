@@ -10,19 +10,40 @@ namespace octavo {
 SequenceCache::SequenceCache(PrefixCache& shared, SequenceKeys keys)
     : shared_(shared),
       first_extra_(keys.every_block),
-      extra_(std::move(keys.every_block)),
+      extra_(keys.every_block),
       space_(keys.space),
       pages_(shared.plan(), shared.pool()) {
+  add_images(keys);
   for (auto& key : keys.first_block) first_extra_.push_back(std::move(key));
   shared_.index().pin(kRootNode);
 }
 
 SequenceCache::~SequenceCache() { shared_.index().unpin(tip_); }
 
+void SequenceCache::add_images(const SequenceKeys& keys) {
+  const int size = shared_.hash_block_tokens();
+  for (const ImageKeys& image : keys.images) {
+    const int last = (image.offset + image.length - 1) / size;
+    for (int block = image.offset / size; block <= last; ++block) {
+      ExtraKeys& extra = image_extra_.try_emplace(static_cast<size_t>(block), extra_).first->second;
+      extra.push_back(image_key(image.identifier, image.offset - block * size));
+    }
+  }
+  const auto first = image_extra_.find(0);
+  if (first != image_extra_.end())
+    first->second.insert(first->second.end(), keys.first_block.begin(), keys.first_block.end());
+}
+
+const ExtraKeys& SequenceCache::extra_of(size_t block) const {
+  const auto found = image_extra_.find(block);
+  if (found != image_extra_.end()) return found->second;
+  return block == 0 ? first_extra_ : extra_;
+}
+
 BlockKey SequenceCache::block_key(std::span<const TokenId> tokens, size_t block) {
   const auto size = static_cast<size_t>(shared_.hash_block_tokens());
   const auto own = tokens.subspan(block * size, size);
-  const ExtraKeys& extra = block == 0 ? first_extra_ : extra_;
+  const ExtraKeys& extra = extra_of(block);
   if (block == hashes_.size()) {
     const BlockHash& parent = hashes_.empty() ? none_hash() : hashes_.back();
     hashes_.push_back(hash_block(parent, own, extra));

@@ -3,9 +3,11 @@
 #pragma once
 
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "cache/prefix_cache.h"
@@ -14,10 +16,18 @@
 
 namespace octavo {
 
+// An image's tokens [offset, offset + length).
+struct ImageKeys {
+  std::string identifier;
+  int offset = 0;
+  int length = 0;
+};
+
 // Separates sequences with equal tokens but different K and V, or that must not share.
 struct SequenceKeys {
-  ExtraKeys every_block = {};  // an adapter
-  ExtraKeys first_block = {};  // a salt: later blocks differ through their parents
+  ExtraKeys every_block = {};          // an adapter
+  ExtraKeys first_block = {};          // a salt: later blocks differ through their parents
+  std::vector<ImageKeys> images = {};  // ascending
   CacheNamespace space = {};
 };
 
@@ -96,6 +106,10 @@ class SequenceCache {
   // The existing nodes of its blocks, up to `limit` tokens.
   std::vector<NodeId> known_path(std::span<const TokenId> tokens, int limit);
   BlockKey block_key(std::span<const TokenId> tokens, size_t block);
+  const ExtraKeys& extra_of(size_t block) const;
+  // As vLLM's keys, for each block with tokens of an image: identifier and offset in the block, which may
+  // be negative, between the adapter and the salt.
+  void add_images(const SequenceKeys& keys);
   // The block's hash in the keys of the disk tier.
   bool common() const { return space_ == CacheNamespace{}; }
   BlockHash disk_hash(size_t block) const { return in_namespace(hashes_[block], space_); }
@@ -103,6 +117,7 @@ class SequenceCache {
   PrefixCache& shared_;
   ExtraKeys first_extra_;
   ExtraKeys extra_;
+  std::map<size_t, ExtraKeys> image_extra_;  // of blocks with images, all their keys
   CacheNamespace space_;
   SequencePages pages_;
   std::vector<BlockHash> hashes_;    // of the blocks hashed so far; tokens never change

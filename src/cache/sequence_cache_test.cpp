@@ -78,6 +78,22 @@ TEST(SequenceCache, KeysKeepEqualTokensApart) {
   EXPECT_EQ(f.hit(numbers(0, 30), 29, {.first_block = {salt_key("tenant a")}}), 24);
 }
 
+TEST(SequenceCache, KeysOfImagesAreThoseOfVllm) {
+  Fixture f(one_group());
+  SequenceCache sequence(f.shared, {.every_block = {adapter_key("lora")},
+                                    .first_block = {salt_key("salt")},
+                                    .images = {{"a", 5, 14}, {"b", 19, 5}}});
+  ASSERT_TRUE(sequence.grow_to(32));
+  sequence.publish(numbers(0, 32));
+  const auto extra = [&](size_t block) {
+    return f.shared.index().extra(f.shared.index().node_of(sequence.pages().table(0)[block]));
+  };
+  EXPECT_EQ(extra(0), (ExtraKeys{adapter_key("lora"), image_key("a", 5), salt_key("salt")}));
+  EXPECT_EQ(extra(1), (ExtraKeys{adapter_key("lora"), image_key("a", -3)}));
+  EXPECT_EQ(extra(2), (ExtraKeys{adapter_key("lora"), image_key("a", -11), image_key("b", 3)}));
+  EXPECT_EQ(extra(3), (ExtraKeys{adapter_key("lora")}));
+}
+
 TEST(SequenceCache, NamespacesKeepEqualHashesApart) {
   Fixture f(one_group());
   CacheNamespace a = {};

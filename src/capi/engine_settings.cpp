@@ -6,11 +6,14 @@
 #include <algorithm>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "api/fields/json_text.h"
+#include "api/images/url_fetcher.h"
 #include "base/error.h"
+#include "llm/image_limits.h"
 
 namespace octavo::capi {
 namespace {
@@ -96,9 +99,27 @@ void read_names(const Json& value, EngineSettings& settings) {
   }
 }
 
+void read_media_domains(const Json& value, EngineSettings& settings) {
+  api::UrlFetcherOptions options;
+  for (const Json& host : value.is_array() ? value : Json::array({value})) {
+    if (!host.is_string()) refuse("allowed_media_domains", "must be a host or a list of hosts");
+    options.hosts.push_back(host.get<std::string>());
+  }
+  if (!options.hosts.empty())
+    settings.serving.media_fetcher = std::make_shared<const api::UrlFetcher>(options);
+}
+
 void read_fraction(const Json& value, EngineSettings& settings) {
   if (!value.is_number()) refuse("memory_fraction", "must be a number");
   settings.model.memory_fraction = value.get<double>();
+}
+
+void read_image_cache(const Json& value, EngineSettings& settings) {
+  const double gib = value.is_number() ? value.get<double>() : -1;
+  if (!(gib >= 0 && gib <= kMaxImageCacheGib))
+    refuse("mm_processor_cache_gb",
+           fmt::format("must be a number from 0 to {}", kMaxImageCacheGib));
+  settings.model.mm_processor_cache_gb = gib;
 }
 
 void read_thinking(const Json& value, EngineSettings& settings) {
@@ -127,6 +148,10 @@ std::vector<Option> model_options() {
           object("speculative_config", model_text(&Model::speculative_config)),
           text("prefix_disk", model_text(&Model::prefix_disk)),
           bytes("prefix_disk_size", model_text(&Model::prefix_disk_size)),
+          object("limit_mm_per_prompt", model_text(&Model::limit_mm_per_prompt)),
+          object("mm_processor_kwargs", model_text(&Model::mm_processor_kwargs)),
+          integer("image_max_tokens", &Model::image_max_tokens),
+          {"mm_processor_cache_gb", read_image_cache},
           integer("threads", &Model::threads),
           flag("pin_threads", &Model::pin_threads)};
 }
@@ -142,6 +167,7 @@ std::vector<Option> serving_options() {
           object("hf_overrides", pooling_text(&Pooling::hf_overrides)),
           text("generation_config", config, {"auto", "vllm"}),
           {"served_model_name", read_names},
+          {"allowed_media_domains", read_media_domains},
           text("tool_call_parser", dialect(&ChatDialectOptions::tool_call_parser)),
           text("reasoning_parser", dialect(&ChatDialectOptions::reasoning_parser)),
           {"thinking", read_thinking},

@@ -32,6 +32,19 @@ TEST(EngineSettings, HaveTheFlagsNames) {
   EXPECT_EQ(settings.serving.served_model_name, std::vector<std::string>{"x"});
 }
 
+TEST(EngineSettings, HostsOfImagesAreNames) {
+  EXPECT_EQ(read_engine_settings("m", "{}").serving.media_fetcher, nullptr);
+  EXPECT_EQ(read_engine_settings("m", R"({"allowed_media_domains": []})").serving.media_fetcher,
+            nullptr);
+  EXPECT_NE(read_engine_settings("m", R"({"allowed_media_domains": ["images.example"]})")
+                .serving.media_fetcher,
+            nullptr);
+  EXPECT_EQ(setup_error_of(R"({"allowed_media_domains": 3})"),
+            "allowed_media_domains: must be a host or a list of hosts");
+  EXPECT_TRUE(setup_error_of(R"({"allowed_media_domains": "10.0.0.1"})")
+                  .starts_with("--allowed-media-domains: "));
+}
+
 TEST(EngineSettings, UnknownOptionsAreNamed) {
   EXPECT_TRUE(setup_error_of(R"({"tensor_parallel": 2})")
                   .starts_with("tensor_parallel: is not a known option"));

@@ -41,6 +41,7 @@ api::Json Session::info() const {
           {"max_num_seqs", served.max_num_seqs},
           {"block_size", served.block_tokens},
           {"can_chat", served.text.chat_template != nullptr},
+          {"takes_images", served.images != nullptr},
           {"pooling", served.pooling.has_value()},
           {"hidden_size", served.hidden},
           {"system_fingerprint", served.fingerprint},
@@ -59,6 +60,7 @@ std::shared_ptr<Stream> Session::submit(std::string_view kind, std::string_view 
     for (size_t i = 0; i < job.prompts.size(); ++i) {
       Request request = job.engine;
       request.prompt = job.prompts[i].tokens;
+      request.images = job.prompts[i].images;
       stream->requests.push_back(
           model().engine.submit(std::move(request), [inbox = inbox_, stream, i](Update update) {
             {

@@ -14,6 +14,7 @@
 #include "base/system_memory.h"
 #include "cli/commands.h"
 #include "cli/generate_file.h"
+#include "cli/image_file.h"
 #include "cli/model_flags.h"
 #include "cli/parse/number_check.h"
 #include "cli/parse/usage_error.h"
@@ -32,6 +33,7 @@ struct GenerateFlags {
   std::string file;     // plain text that follows `prompt`; "-" is stdin
   std::string prompts;  // a file of JSON lines; empty: use `prompt`
   std::string output;
+  std::vector<std::string> images;  // files
   std::string system;
   bool chat = false;
   bool raw = false;
@@ -104,16 +106,23 @@ std::string prompt_of(const GenerateFlags& flags) {
 void run_one(const GenerateFlags& flags) {
   const std::string prompt = prompt_of(flags);
   if (prompt.empty()) throw RequestError(400, "prompt", "is empty; give a text after the model");
+  // Before the model is loaded, which may take minutes.
+  TextRequest request = settings_of(flags);
+  for (const std::string& file : flags.images) request.images.push_back(read_image_file(file));
   const auto cluster = flags.model.form_cluster();
   EngineOptions options = flags.model.options_for_one();
   options.cluster = cluster.get();
   const auto llm = flags.model.load(options);
-  TextRequest request = settings_of(flags);
+  if (!request.images.empty() && !llm->images_refused().empty())
+    throw RequestError(400, "--image", llm->images_refused());
   request.prompt = prompt;
   if (flags.chat || (llm->can_chat() && !flags.raw)) {
     put_into_chat(request, flags.system);
   } else if (!flags.system.empty()) {
     throw RequestError(400, "system", "this model has no chat template; leave --system out");
+  } else if (!request.images.empty()) {
+    throw RequestError(400, "--image",
+                       "this model has no chat template; give one with --chat-template FILE");
   }
   const TextAnswer answer = llm->generate(request, [&](std::string_view text) {
     if (!flags.json) {
@@ -166,12 +175,20 @@ void add_input_flags(CLI::App& command, GenerateFlags& flags) {
       .add_option("--output", flags.output,
                   "With --prompts: write the results to this file instead of stdout")
       ->needs(prompts);
+  CLI::Option* images = command
+                            .add_option("--image", flags.images,
+                                        "An image file that goes before the prompt; may be "
+                                        "repeated")
+                            ->type_name("FILE")
+                            ->allow_extra_args(false)
+                            ->excludes(prompts);
   CLI::Option* chat = command.add_flag(
       "--chat", flags.chat,
       "Apply the model's chat template to prompts: the default if the model has one");
   CLI::Option* raw =
       command.add_flag("--raw", flags.raw, "Continue the prompt as it is, without a chat template")
-          ->excludes(chat);
+          ->excludes(chat)
+          ->excludes(images);
   command.add_option("--system", flags.system, "The system message of a chat")->excludes(raw);
   command
       .add_flag("--json", flags.json,

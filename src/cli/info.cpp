@@ -124,13 +124,25 @@ void print_model(const ModelDescription& model) {
   row("context", fmt::format("{} tokens", plan.max_context));
 }
 
+void print_vision(const ModelDescription& model) {
+  if (!model.vision) {
+    row("images", fmt::format("none: {}", printable(model.vision_absent)));
+    return;
+  }
+  const VisionPlan& vision = *model.vision;
+  row("images", vision.describe());
+  row("", fmt::format("{} parameters, {} in memory", format_count(vision.parameters),
+                      format_bytes(vision.weights_bytes)));
+}
+
 // Packed weights have padding, and whole codes where a file of IQ2 or IQ3 has indices of combinations.
 void print_weights(const Checkpoint& checkpoint, const ModelDescription& model) {
   double stored = 0;
   for (const TensorView& tensor : checkpoint.tensors())
     stored += static_cast<double>(tensor.bytes.size());
-  const double change = 100 * (static_cast<double>(model.weights_bytes) / stored - 1);
-  row("in memory", fmt::format("{}, {:.1f}% {} than in the file", format_bytes(model.weights_bytes),
+  const uint64_t packed = model.weights_bytes + (model.vision ? model.vision->weights_bytes : 0);
+  const double change = 100 * (static_cast<double>(packed) / stored - 1);
+  row("in memory", fmt::format("{}, {:.1f}% {} than in the file", format_bytes(packed),
                                std::abs(change), change < 0 ? "less" : "more"));
 }
 
@@ -189,6 +201,15 @@ void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptio
   out["quantization"] = model.quantization;
   out["dtype"] = name_of(model.dtype);
   out["embeds"] = model.pooling.has_value();
+  if (model.vision) {
+    out["vision"] = {{"tower", model.vision->describe()},
+                     {"parameters", model.vision->parameters},
+                     {"weights_bytes", model.vision->weights_bytes},
+                     {"sees_block", model.vision->sees_block}};
+  } else {
+    out["vision"] = nullptr;
+    out["vision_absent"] = model.vision_absent;
+  }
   out["layers"] = model.plan.layers.size();
   out["hidden"] = model.plan.hidden;
   out["vocabulary"] = model.plan.vocab;
@@ -237,6 +258,7 @@ void run(InfoFlags flags) {
   print_files(checkpoint);
   const ModelDescription model = check_support(checkpoint, options);
   print_model(model);
+  print_vision(model);
   print_weights(checkpoint, model);
   print_cache(model, options);
   print_device(device_facts(), model.dtype);

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <random>
 
+#include "api/images/image_settings.h"
 #include "base/compute_pool.h"
 #include "base/error.h"
 #include "cli/distributed/cluster_start.h"
@@ -12,6 +13,7 @@
 #include "cli/option_group.h"
 #include "cli/parse/number_check.h"
 #include "cli/progress_bar.h"
+#include "llm/image_limits.h"
 
 namespace octavo {
 namespace {
@@ -24,6 +26,7 @@ constexpr const char* kBatchGroup = "Batching and prefix cache";
 void ModelFlags::add_to(CLI::App& command) {
   command.add_option("MODEL", model, kModelHelp)->required();
   add_settings_to(command);
+  add_image_flags_to(command);
 }
 
 void ModelFlags::add_settings_to(CLI::App& command) {
@@ -102,6 +105,30 @@ void ModelFlags::add_compute_flags(CLI::App& command) {
       ->transform(whole_number(1));
   command.add_flag("--pin-threads", pin_threads, "Pin each compute thread to one core")
       ->group(kModelGroup);
+}
+
+void ModelFlags::add_image_flags_to(CLI::App& command) {
+  const OptionGroup option{command, "Images"};
+  option
+      .without_default(
+          "--limit-mm-per-prompt", limit_mm_per_prompt,
+          fmt::format(
+              R"(Images that a request may have, as a JSON object: {{"image": N}} (default: {}). )"
+              R"({{"image": 0}} loads no vision tower)",
+              api::kMaxImages))
+      ->type_name("JSON");
+  option("--image-max-tokens", image_max_tokens,
+         "Maximum number of tokens of an image; larger images are made smaller")
+      ->transform(whole_number(1));
+  option
+      .without_default(
+          "--mm-processor-kwargs", mm_processor_kwargs,
+          "Settings of the model's image processor that replace those of its files, as "
+          R"(a JSON object, for example {"max_pixels": 1003520})")
+      ->type_name("JSON");
+  option("--mm-processor-cache-gb", mm_processor_cache_gb,
+         "Memory for encoded images that later requests may use again, in GiB")
+      ->transform(real_number(0, true, kMaxImageCacheGib));
 }
 
 void ModelFlags::add_batch_flags_to(CLI::App& command) {
@@ -183,6 +210,7 @@ std::unique_ptr<Llm> ModelFlags::load(const EngineOptions& options) const {
         if (on_progress) on_progress("load", done, total);
       },
       chat_template);
+  llm->limit_images(max_images());
   check_quantization(llm->engine().model());
   return llm;
 }

@@ -28,6 +28,8 @@ struct ModelFlags : ModelSettings {
   void add_batch_flags_to(CLI::App& command);
   // For commands that profit from a prefix cache kept across runs.
   void add_disk_flags_to(CLI::App& command);
+  // How images of prompts are read.
+  void add_image_flags_to(CLI::App& command);
   // MODEL and those flags that are about a machine, for the ranks of a cluster after the first.
   void add_worker_flags_to(CLI::App& command);
 

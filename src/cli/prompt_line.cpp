@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/images/image_source.h"
 #include "base/error.h"
 
 namespace octavo {
@@ -197,6 +198,14 @@ void require_one_prompt(const Json& object) {
 
 }  // namespace
 
+nlohmann::ordered_json content_with_images(const std::string& text, size_t first, size_t count) {
+  if (count == 0) return text;
+  Json parts = Json::array();
+  for (size_t i = first; i < first + count; ++i) parts.push_back(api::translated_image(i));
+  parts.push_back({{"type", "text"}, {"text", text}});
+  return parts;
+}
+
 PromptLine parse_prompt_line(std::string_view text, const TextRequest& defaults) {
   PromptLine line{.id = {}, .request = defaults};
   line.request.prompt.clear();
@@ -234,7 +243,9 @@ void put_into_chat(TextRequest& request, const std::string& system) {
   if (!request.messages.is_null() || !request.prompt_token_ids.empty()) return;
   request.messages = Json::array();
   if (!system.empty()) request.messages.push_back({{"role", "system"}, {"content", system}});
-  request.messages.push_back({{"role", "user"}, {"content", std::move(request.prompt)}});
+  request.messages.push_back(
+      {{"role", "user"},
+       {"content", content_with_images(request.prompt, 0, request.images.size())}});
   request.prompt.clear();
 }
 

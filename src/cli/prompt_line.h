@@ -27,8 +27,12 @@ PromptLine parse_prompt_line(std::string_view text, const TextRequest& defaults)
 std::vector<PromptLine> read_prompt_file(const std::string& path,
                                          const std::function<TextRequest()>& defaults);
 
-// Turns a plain prompt into a chat with the optional `system` message and one user message. Does
-// nothing if the request has messages or token ids.
+// The content of a message: the text, or a list of parts with images [first, first + count) of
+// TextRequest::images before it.
+nlohmann::ordered_json content_with_images(const std::string& text, size_t first, size_t count);
+
+// Turns a plain prompt into a chat with the optional `system` message and one user message, which has
+// the request's images before its text. Does nothing if the request has messages or token ids.
 void put_into_chat(TextRequest& request, const std::string& system);
 
 }  // namespace octavo

@@ -206,8 +206,14 @@ void serve_model(ServeFlags flags) {
                                                      .dialect = flags.dialect,
                                                      .version = OCTAVO_VERSION,
                                                      .lora_modules = flags.lora.sources,
+                                                     .media_fetcher = flags.media_fetcher,
                                                      .use_helpers = true});
   flags.server.max_open_bytes = served.request_memory.body_bytes;
+  if (served.images) {
+    // A child of a front process gets the tokens of an answer besides.
+    const size_t bytes = server::kImageBodyBytes * (flags.server.behind_front ? 2 : 1);
+    flags.server.limits.body_bytes = std::max(flags.server.limits.body_bytes, bytes);
+  }
   flags.server.stored_responses.bytes = served.request_memory.stored_bytes;
   flags.server.stored_responses.response_bytes = served.request_memory.stored_response_bytes;
   if (flags.server.uds.empty() && !server::is_loopback(flags.server.host))
@@ -223,7 +229,8 @@ void serve_model(ServeFlags flags) {
                   std::chrono::duration<double>(Clock::now() - started).count());
     if (flags.status) {
       flags.status->send(front::ChildReady{.planned_bytes = llm->engine().memory().total_bytes(),
-                                           .max_model_len = served.max_model_len});
+                                           .max_model_len = served.max_model_len,
+                                           .takes_images = served.images != nullptr});
     }
     const ClusterWatch watch(cluster.get(), [&] { server.drain(); });
     notify_service("READY=1\nSTATUS=Serving " + served.name() + " on " + address.url);

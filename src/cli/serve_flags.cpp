@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "api/images/url_fetcher.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "cli/model_by_name.h"
@@ -298,6 +299,15 @@ void ServeFlags::add_to(CLI::App& command) {
   model.add_settings_to(command);
   model.add_batch_flags_to(command);
   model.add_disk_flags_to(command);
+  model.add_image_flags_to(command);
+  command
+      .add_option("--allowed-media-domains", allowed_media_domains,
+                  "Hosts from which images are fetched over https when a request names their URL: "
+                  "one or more, comma-separated or a JSON list as in vLLM (default: none)")
+      ->delimiter(',')
+      ->type_name("HOST")
+      ->allow_extra_args(false)
+      ->group("Images");
   pooling.add_to(command);
   command
       .add_option("--generation-config", generation_config,
@@ -347,6 +357,10 @@ void ServeFlags::finish() {
   read_prefix_peers();
   prepare_reload();
   expand_json_lists(server.cors.allowed_origins, "--allowed-origins");
+  expand_json_lists(allowed_media_domains, "--allowed-media-domains");
+  if (!allowed_media_domains.empty())
+    media_fetcher = std::make_shared<const api::UrlFetcher>(
+        api::UrlFetcherOptions{.hosts = allowed_media_domains});
   server.sse_keepalive = milliseconds(sse_keepalive);
   server.drain_timeout = milliseconds(drain_timeout);
   server.drain_delay = milliseconds(drain_delay);

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "api/images/media_fetcher.h"
 #include "cli/api_key_flags.h"
 #include "cli/lora_flags.h"
 #include "cli/model_flags.h"
@@ -28,6 +29,8 @@ struct ServeFlags {
   ApiKeyFlags api_keys;
   std::string log_format = "text";
   std::string config;
+  std::vector<std::string> allowed_media_domains;
+  std::shared_ptr<const api::MediaFetcher> media_fetcher;  // from them; null: none
   std::string kv_events_config;
   std::string otlp_traces_endpoint;
   std::vector<std::string> prefix_peers;

@@ -142,6 +142,8 @@ void serve_front(ServeFlags flags, const CLI::App& command) {
     server::OtlpExporter({.endpoint = flags.otlp_traces_endpoint, .version = OCTAVO_VERSION});
   auto listener = front_listener(flags.server);
   const std::string url = listener->url();
+  // The models' processes have limits of their own.
+  flags.server.limits.body_bytes = server::kImageBodyBytes;
   flags.server.max_open_bytes =
       std::min<int64_t>(flags.server.max_open_bytes, front::kFrontReserveBytes / 2);
   if (flags.server.uds.empty() && !server::is_loopback(flags.server.host))

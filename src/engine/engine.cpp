@@ -14,9 +14,11 @@
 #include "base/log.h"
 #include "engine/adapter_loader.h"
 #include "engine/draft_model.h"
+#include "engine/image_encoder.h"
 #include "engine/merge_adapter.h"
 #include "engine/pipeline/pipeline_head.h"
 #include "engine/plan_engine.h"
+#include "engine/plan_vision.h"
 #include "engine/runner.h"
 #include "engine/step_memory.h"
 #include "engine/tensor/tensor_head.h"
@@ -35,9 +37,18 @@
 namespace octavo {
 namespace {
 
+// Settings of the tower that may come from other files than the weights, or from flags.
+std::string processor_facts(const VisionPlan& vision) {
+  const auto& levels = vision.processor.levels;
+  const Sha256Digest digest =
+      sha256({reinterpret_cast<const uint8_t*>(levels.data()), sizeof(levels)});
+  return fmt::format("{} {:02x}", vision.describe(), fmt::join(digest, ""));
+}
+
 // Everything besides the tokens that determines the bytes of a page.
 std::string page_fingerprint(const EngineOptions& options, const ModelDescription& model,
-                             const std::optional<Sha256Digest>& merged, const CachePlan& cache) {
+                             const std::optional<Sha256Digest>& merged, const CachePlan& cache,
+                             bool takes_images) {
   std::string facts =
       fmt::format("{}\n{} {} kv {} slots {} page {} state {}", options.prefix_disk->fingerprint,
                   arithmetic_name(), name_of(model.dtype), static_cast<int>(options.kv_format),
@@ -48,21 +59,23 @@ std::string page_fingerprint(const EngineOptions& options, const ModelDescriptio
     facts += fmt::format(" stage {}", cache.stages[i].first);
   if (options.tensor_parallel) facts += " tensor";
   if (merged) facts += fmt::format(" merged {:02x}", fmt::join(*merged, ""));
+  if (takes_images) facts += fmt::format(" images {}", processor_facts(*model.vision));
   return facts;
 }
 
 std::unique_ptr<DiskTier> make_disk_tier(const EngineOptions& options,
                                          const ModelDescription& model,
                                          const std::optional<Sha256Digest>& merged,
-                                         const CachePlan& cache) {
+                                         const CachePlan& cache, bool takes_images) {
   if (!options.prefix_disk) return nullptr;
   if (!options.enable_prefix_caching)
     throw SetupError("--prefix-disk requires the prefix cache; remove --no-enable-prefix-caching");
-  DiskTierOptions tier{.store = {.folder = options.prefix_disk->path,
-                                 .fingerprint = page_fingerprint(options, model, merged, cache),
-                                 .page_bytes = cache.bytes_per_page_id(),
-                                 .most_bytes = options.prefix_disk->bytes},
-                       .on_warning = [](const std::string& line) { spdlog::warn("{}", line); }};
+  DiskTierOptions tier{
+      .store = {.folder = options.prefix_disk->path,
+                .fingerprint = page_fingerprint(options, model, merged, cache, takes_images),
+                .page_bytes = cache.bytes_per_page_id(),
+                .most_bytes = options.prefix_disk->bytes},
+      .on_warning = [](const std::string& line) { spdlog::warn("{}", line); }};
   tier.observer = options.prefix_observer;
   tier.staging_bytes = disk_staging_bytes(cache);
   return std::make_unique<DiskTier>(std::move(tier));
@@ -108,6 +121,19 @@ DecoderModel load_model(const Checkpoint& checkpoint, const ModelDescription& mo
   return DecoderModel(model.plan, model.dtype, source, stage, ranks);
 }
 
+// Both return null if the engine takes no images.
+std::unique_ptr<VisionTower> load_tower(const ModelDescription& model, const ImagePlan& plan,
+                                        WeightSource& source) {
+  if (plan.max_tokens == 0) return nullptr;
+  return load_vision_tower(*model.vision, model.dtype, source);
+}
+
+std::unique_ptr<ImageEncoder> make_encoder(const ModelDescription& model,
+                                           const EngineOptions& options, const VisionTower* tower) {
+  if (tower == nullptr) return nullptr;
+  return std::make_unique<ImageEncoder>(*model.vision, *tower, options.max_num_batched_tokens);
+}
+
 std::unique_ptr<Drafter> make_drafter(const SpeculativeConfig& config,
                                       const std::optional<DraftPlan>& draft) {
   switch (config.method) {
@@ -150,6 +176,10 @@ struct Engine::Loaded {
         draft(plan_draft(description, options)),
         stage(stage_of(head.get(), description)),
         model(load_model(checkpoint, description, stage, source, head ? head->ranks() : nullptr)),
+        images_refused(octavo::images_refused(description, options, plan.max_model_len)),
+        image_plan(plan_images(description, options, plan.max_model_len)),
+        tower(load_tower(description, image_plan, source)),
+        images(make_encoder(description, options, tower.get())),
         adapter_loader(options.adapters
                            ? std::make_unique<AdapterLoader>(description, *options.adapters)
                            : nullptr),
@@ -161,12 +191,13 @@ struct Engine::Loaded {
                 .adapters = adapters.get(),
                 .fails = options.fails,
                 .next_stage = head ? head->next_stage() : nullptr,
-                .ranks = head ? head->ranks() : nullptr}),
+                .ranks = head ? head->ranks() : nullptr,
+                .images = images.get()}),
         steps(connect_ranks()),
         pool(plan.page_count),
         prefixes(kv.plan(), pool),
-        disk_tier(
-            make_disk_tier(options, description, merged, head ? head->whole_cache() : kv.plan())),
+        disk_tier(make_disk_tier(options, description, merged,
+                                 head ? head->whole_cache() : kv.plan(), images != nullptr)),
         disk(disk_tier ? std::make_unique<PrefixDisk>(prefixes, *disk_tier, pages()) : nullptr),
         scheduler(plan_scheduler(description, options, plan), prefixes, disk.get(),
                   make_drafter(speculation, draft)),
@@ -174,7 +205,8 @@ struct Engine::Loaded {
     if (options.wired_bytes) wire_memory(*options.wired_bytes);
     if (options.touch_pages) kv.touch();
     limit_step_memory(device_bytes(), plan.step_bytes,
-                      bytes_ahead(head ? head->part() : description, options, stage));
+                      bytes_ahead(head ? head->part() : description, options, stage),
+                      plan.image_bytes);
     if (!head) warm_up_kernels(options);
     if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
     if (options.prefix_observer != nullptr) prefixes.observe(*options.prefix_observer);
@@ -221,6 +253,10 @@ struct Engine::Loaded {
   std::optional<DraftPlan> draft;
   StageRange stage;
   DecoderModel model;
+  std::string images_refused;  // empty: the engine takes images
+  ImagePlan image_plan;
+  std::unique_ptr<VisionTower> tower;  // both null if images are refused
+  std::unique_ptr<ImageEncoder> images;
   std::unique_ptr<AdapterLoader> adapter_loader;  // null: LoRA is off
   std::unique_ptr<AdapterMemory> adapters;
   KvStore kv;
@@ -286,6 +322,8 @@ uint64_t Engine::weights_bytes() const { return thread_->loaded().source.loaded_
 const std::optional<Sha256Digest>& Engine::merged_adapter() const {
   return thread_->loaded().merged;
 }
+int Engine::max_image_tokens() const { return thread_->loaded().image_plan.max_tokens; }
+const std::string& Engine::images_refused() const { return thread_->loaded().images_refused; }
 std::shared_ptr<const Adapter> Engine::load_adapter(const std::string& name,
                                                     const std::string& folder, bool replaces) {
   AdapterLoader* loader = thread_->loaded().adapter_loader.get();

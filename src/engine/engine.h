@@ -35,6 +35,9 @@ class Engine : public EngineClient {
   uint64_t weights_bytes() const;  // resident memory of the weights
   // Of the files of --merge-adapter; unset without one.
   const std::optional<Sha256Digest>& merged_adapter() const;
+  // Tokens of the largest image; 0 if the model takes no images, and images_refused() says why.
+  int max_image_tokens() const;
+  const std::string& images_refused() const;
   // Reads a LoRA adapter for Request::adapter. Throws SetupError; see AdapterLoader.
   std::shared_ptr<const Adapter> load_adapter(const std::string& name, const std::string& folder,
                                               bool replaces = false);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/speculative_config.h"
+#include "engine/vision_options.h"
 #include "kernels/runtime/device.h"
 #include "models/config_keys.h"
 #include "models/find_pooling.h"
@@ -57,7 +58,8 @@ struct EngineOptions {
   Cluster* cluster = nullptr;
   bool tensor_parallel = false;    // the cluster divides outputs instead of layers
   std::string merge_adapter = {};  // --merge-adapter: a folder; empty: none
-  PoolingOptions pooling = {};     // --runner, --pooler-config, --hf-overrides
+  VisionOptions vision = {};
+  PoolingOptions pooling = {};  // --runner, --pooler-config, --hf-overrides
   int max_open_requests = 4096;
   bool serves_requests = false;        // plan memory for requests outside the engine
   bool touch_pages = true;             // at start-up; not needed for a single request

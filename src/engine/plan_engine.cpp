@@ -11,6 +11,7 @@
 #include "cache/disk_tier.h"
 #include "distributed/cluster.h"
 #include "engine/adapter_loader.h"
+#include "engine/plan_vision.h"
 #include "kernels/runtime/device.h"
 
 namespace octavo {
@@ -49,7 +50,8 @@ CachePlan plan_cache_without_drafts(const ModelDescription& model, const EngineO
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options) {
   const auto pooling = plan_pooling(checkpoint, options.pooling);
   const bool mtp = options.speculation.method == SpeculativeMethod::kMtp && !pooling;
-  return describe_model(checkpoint, options.dtype, pooling, options.unknown_config_keys, mtp);
+  return describe_model(checkpoint, options.dtype, pooling, options.unknown_config_keys, mtp,
+                        options.vision.processor_kwargs);
 }
 
 CachePlan plan_engine_cache(const ModelDescription& model, const EngineOptions& options,
@@ -107,19 +109,24 @@ MemoryRequest memory_request(const ModelDescription& model, const EngineOptions&
   const bool on_gpu = device.kind == DeviceKind::kMetal;
   const auto draft = plan_draft(model, options);
   const int logit_rows = std::min(options.max_num_batched_tokens, kLogitRows);
+  const int model_context = options.model_context.value_or(model.plan.max_context);
+  const ImagePlan images =
+      plan_images(model, options, options.max_model_len.value_or(model_context));
   MemoryRequest request{
       .device_bytes = device_memory(device, usable_memory_bytes()),
       .memory_fraction = options.memory_fraction,
       .limit_bytes = options.memory_limit,
-      .weights_bytes = stage ? model.weights.of_stage(model.plan, *stage) : model.weights_bytes,
+      .weights_bytes = images.tower_bytes +
+                       (stage ? model.weights.of_stage(model.plan, *stage) : model.weights_bytes),
       .draft_bytes = draft ? draft->bytes() : 0,
       .adapter_bytes = planned_adapter_bytes(model, options),
+      .image_bytes = images.kept_bytes + images.encoder_bytes,
       .step_bytes = step_bytes(model, options.max_num_batched_tokens, logit_rows, stage) +
                     adapter_step_bytes(planned_adapter_rows(model, options),
                                        options.max_num_batched_tokens, logit_rows) +
                     bytes_ahead(model, options, stage),
       .serves_requests = options.serves_requests,
-      .model_context = options.model_context.value_or(model.plan.max_context),
+      .model_context = model_context,
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,
       .step_tokens = options.max_num_batched_tokens,
@@ -199,6 +206,7 @@ SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptio
           .speculation = speculation_options(model, options),
           .predicts = model.plan.mtp.has_value(),
           .adapter_slots = options.adapters ? options.adapters->max_loras : 0,
+          .images = plan_image_scheduling(model, options, memory.max_model_len),
           .pipeline_stages =
               options.cluster != nullptr && !options.tensor_parallel ? options.cluster->size() : 1};
 }

@@ -17,6 +17,16 @@ mx::array int_array(std::span<const int32_t> values) {
   return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
 }
 
+constexpr int kRopeAxes = 3;  // of Batch::rope_positions
+
+// Tokens with 0 in the place of images; see DecoderModel::embed().
+std::vector<TokenId> without_images(const Batch& batch) {
+  std::vector<TokenId> tokens = batch.tokens;
+  for (const ImageRows& image : batch.image_rows)
+    std::fill_n(tokens.begin() + image.row, image.count, 0);
+  return tokens;
+}
+
 // The logprobs of row `row` with `count` top tokens.
 TokenLogprobs read_logprobs(const Logprobs& from, int row, int count) {
   const int columns = from.values.shape(1);
@@ -44,6 +54,12 @@ Runner::Arrays Runner::arrays_of(const Batch& batch) const {
                            .context_lens = int_array(batch.context_lens)},
                 .tables = {},
                 .lora = {}};
+  if (!batch.rope_positions.empty()) {
+    OCTAVO_CHECK(batch.rope_positions.size() == kRopeAxes * batch.tokens.size());
+    arrays.layout.rope_positions.emplace(batch.rope_positions.begin(),
+                                         mx::Shape{kRopeAxes, batch.rows()}, mx::int32);
+  }
+  if (!batch.last_visible.empty()) arrays.layout.last_visible = int_array(batch.last_visible);
   for (const auto& table : batch.block_tables) {
     arrays.tables.emplace_back(table.pages.begin(), mx::Shape{batch.sequences(), table.columns},
                                mx::int32);
@@ -53,16 +69,32 @@ Runner::Arrays Runner::arrays_of(const Batch& batch) const {
 }
 
 mx::array Runner::tokens_of(const Batch& batch) const {
-  mx::array tokens = int_array(batch.tokens);
+  mx::array tokens = int_array(batch.image_rows.empty() ? batch.tokens : without_images(batch));
   if (!batch.waits_for_previous) return tokens;
   OCTAVO_CHECK(last_drawn_.has_value());
   return place_tokens(tokens, int_array(batch.token_sources), *last_drawn_);
 }
 
+std::vector<mx::array> Runner::queue_images(const Batch& batch) {
+  if (batch.image_work.empty()) return {};
+  OCTAVO_CHECK(options_.images != nullptr);
+  std::vector<mx::array> results = options_.images->queue(batch.image_work);
+  if (batch.rows() == 0 && !results.empty() && options_.fails && options_.fails(batch))
+    results.back() = fail_when_run(results.back());
+  return results;
+}
+
+Embedded Runner::embed(const Batch& batch, const LoraStep* lora) const {
+  const mx::array tokens = tokens_of(batch);
+  if (batch.image_rows.empty()) return model_.embed(tokens, options_.path, lora);
+  OCTAVO_CHECK(options_.images != nullptr);
+  return model_.embed(tokens, options_.path, lora, options_.images->rows_of(batch.image_rows));
+}
+
 Embedded Runner::queue_layers(const Batch& batch, const Arrays& arrays, const Embedded* input) {
   OCTAVO_CHECK((input == nullptr) == model_.stage().embeds());
   const LoraStep* lora = arrays.lora ? &*arrays.lora : nullptr;
-  Embedded rows = input != nullptr ? *input : model_.embed(tokens_of(batch), options_.path, lora);
+  Embedded rows = input != nullptr ? *input : embed(batch, lora);
   rows.rows = model_.forward(rows, arrays.layout, arrays.tables, kv_, options_.path, lora);
   if (options_.fails && options_.fails(batch)) rows.rows = fail_when_run(rows.rows);
   return rows;
@@ -186,6 +218,7 @@ std::vector<mx::array> Runner::results_of(const Queued& queued) const {
   if (queued.predicted) results.push_back(*queued.predicted);
   if (queued.sent) results.push_back(*queued.sent);
   results.insert(results.end(), queued.parts.begin(), queued.parts.end());
+  results.insert(results.end(), queued.encoded.begin(), queued.encoded.end());
   return results;
 }
 
@@ -197,9 +230,7 @@ void Runner::queue_results(const Batch& batch, const Arrays& arrays, const mx::a
   queue_hidden(batch, hidden, queued);
 }
 
-void Runner::start_stage(uint64_t step, const Batch& batch, const Embedded* input) {
-  OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
-  Queued queued{.tokens = mx::zeros({0}, mx::int32)};
+void Runner::queue_rows(uint64_t step, const Batch& batch, const Embedded* input, Queued& queued) {
   load_adapters(batch);
   if (options_.ranks != nullptr) options_.ranks->begin_step();
   const Arrays arrays = arrays_of(batch);
@@ -211,6 +242,13 @@ void Runner::start_stage(uint64_t step, const Batch& batch, const Embedded* inpu
   } else {
     queued.sent = send_rows(rows, step, *options_.next_stage);
   }
+}
+
+void Runner::start_stage(uint64_t step, const Batch& batch, const Embedded* input) {
+  OCTAVO_CHECK(batch.sampling.size() == batch.logit_rows.size());
+  Queued queued{.tokens = mx::zeros({0}, mx::int32)};
+  queued.encoded = queue_images(batch);
+  if (batch.rows() > 0) queue_rows(step, batch, input, queued);
   queued.results = results_of(queued);
   const QueueAtOnce at_once(queues_at_once(batch));
   mx::async_eval(queued.results);
@@ -265,15 +303,21 @@ void Runner::drop() {
   wait_for_kernels();
   queued_.clear();
   last_drawn_.reset();
+  if (options_.images != nullptr) options_.images->clear();
   kv_.rebind_to_memory();
 }
 
 mx::array Runner::logits(const Batch& batch, const Embedded* input) {
   OCTAVO_CHECK(queued_.empty() && model_.draws());
+  const std::vector<mx::array> encoded = queue_images(batch);
+  mx::array result = mx::zeros({0, model_.plan().vocab}, mx::float32);
+  if (batch.rows() == 0) {
+    mx::eval(encoded);
+    return result;
+  }
   load_adapters(batch);
   const Arrays arrays = arrays_of(batch);
   const mx::array hidden = queue_layers(batch, arrays, input).rows;
-  mx::array result = mx::zeros({0, model_.plan().vocab}, mx::float32);
   if (!batch.next_tokens.empty()) {
     const mx::array predicted = queue_prediction(batch, arrays, hidden, mx::zeros({0}, mx::int32));
     result =
@@ -283,6 +327,7 @@ mx::array Runner::logits(const Batch& batch, const Embedded* input) {
   }
   std::vector<mx::array> results = kv_.buffers();
   results.push_back(result);
+  results.insert(results.end(), encoded.begin(), encoded.end());
   mx::eval(results);
   return result;
 }

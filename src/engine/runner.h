@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "engine/image_encoder.h"
 #include "engine/pipeline/rows_link.h"
 #include "engine/tensor/link_exchange.h"
 #include "kernels/sampling.h"
@@ -28,6 +29,8 @@ struct RunnerOptions {
   // The model's, if its outputs are divided over ranks: then all ranks must run the same steps, and
   // only rank 0 has results. Must outlive the runner.
   LinkExchange* ranks = nullptr;
+  // For batches with images or with work for them. Must outlive the runner.
+  ImageEncoder* images = nullptr;
 };
 
 // A model may be one stage: then steps are started with start_stage(), and only the last stage has
@@ -38,7 +41,7 @@ class Runner : public StepRunner {
   Runner(const DecoderModel& model, KvStore& kv, RunnerOptions options);
 
   bool queues_at_once(const Batch& batch) const override {
-    return batch.rows() <= options_.rows_at_once;
+    return batch.rows() <= options_.rows_at_once && batch.image_work.encodes == 0;
   }
   void start(const Batch& batch) override { start_stage(0, batch, nullptr); }
   // `step`: as RowsSender numbers it. `input`: rows of the previous stage; null: the tokens are
@@ -49,7 +52,7 @@ class Runner : public StepRunner {
   size_t steps_in_flight() const { return queued_.size(); }
 
   // Runs the step and returns the evaluated float32 logits [logit_rows, vocab]. No step may be in
-  // flight. With Batch::next_tokens, those of the multi-token prediction layer. `input`: as in
+  // flight. A batch may have no rows. With Batch::next_tokens, those of the multi-token prediction layer. `input`: as in
   // start_stage().
   mx::array logits(const Batch& batch, const Embedded* input = nullptr);
 
@@ -65,6 +68,7 @@ class Runner : public StepRunner {
     std::optional<mx::array> predicted = {};      // [sampled rows] int32
     std::optional<mx::array> sent = {};           // send_rows()
     std::vector<mx::array> parts = {};            // of logits that rank 0 has
+    std::vector<mx::array> encoded = {};          // of ImageEncoder
     std::vector<mx::array> results = {};  // everything to evaluate, including the written pages
   };
 
@@ -77,9 +81,14 @@ class Runner : public StepRunner {
   Arrays arrays_of(const Batch& batch) const;
   // Writes the adapters that the batch brings to their slots.
   void load_adapters(const Batch& batch);
+  // Drops images, and queues a piece of an encoding. Returns what to evaluate.
+  std::vector<mx::array> queue_images(const Batch& batch);
 
   // The rows after the stage's layers, before the final norm. Also writes their K and V.
   Embedded queue_layers(const Batch& batch, const Arrays& arrays, const Embedded* input);
+  // What follows the images of a step that has rows.
+  void queue_rows(uint64_t step, const Batch& batch, const Embedded* input, Queued& queued);
+  Embedded embed(const Batch& batch, const LoraStep* lora) const;
   mx::array tokens_of(const Batch& batch) const;
   bool helps_rank_0() const {
     return options_.ranks != nullptr && options_.ranks->share().rank > 0;

@@ -6,9 +6,10 @@
 
 namespace octavo {
 
-void limit_step_memory(uint64_t device_bytes, uint64_t step_bytes, uint64_t ahead_bytes) {
+void limit_step_memory(uint64_t device_bytes, uint64_t step_bytes, uint64_t ahead_bytes,
+                       uint64_t image_bytes) {
   const uint64_t counted = kMlxCountsDeviceBuffers ? device_bytes : 0;
-  mx::set_memory_limit(counted + (step_bytes - ahead_bytes) / 2);
+  mx::set_memory_limit(counted + image_bytes + (step_bytes - ahead_bytes) / 2);
   mx::set_cache_limit(step_bytes);
 }
 

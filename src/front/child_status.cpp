@@ -21,30 +21,31 @@ std::string text(const Json& json, const char* name) {
 }  // namespace
 
 std::string status_line(const ChildStatus& status) {
-  const Json json = std::visit(
-      Overloaded{[](const ChildProgress& progress) -> Json {
-                   return {{"event", "progress"},
-                           {"stage", progress.stage},
-                           {"done", progress.done},
-                           {"total", progress.total}};
-                 },
-                 [](const ChildPlan& plan) -> Json {
-                   return {{"event", "plan"},
-                           {"path", plan.path},
-                           {"budget_bytes", plan.budget_bytes},
-                           {"fixed_bytes", plan.fixed_bytes},
-                           {"kv_bytes", plan.kv_bytes},
-                           {"least_kv_bytes", plan.least_kv_bytes}};
-                 },
-                 [](const ChildReady& ready) -> Json {
-                   return {{"event", "ready"},
-                           {"planned_bytes", ready.planned_bytes},
-                           {"max_model_len", static_cast<uint64_t>(ready.max_model_len)}};
-                 },
-                 [](const ChildError& error) -> Json {
-                   return {{"event", "error"}, {"message", error.message}};
-                 }},
-      status);
+  const Json json =
+      std::visit(Overloaded{[](const ChildProgress& progress) -> Json {
+                              return {{"event", "progress"},
+                                      {"stage", progress.stage},
+                                      {"done", progress.done},
+                                      {"total", progress.total}};
+                            },
+                            [](const ChildPlan& plan) -> Json {
+                              return {{"event", "plan"},
+                                      {"path", plan.path},
+                                      {"budget_bytes", plan.budget_bytes},
+                                      {"fixed_bytes", plan.fixed_bytes},
+                                      {"kv_bytes", plan.kv_bytes},
+                                      {"least_kv_bytes", plan.least_kv_bytes}};
+                            },
+                            [](const ChildReady& ready) -> Json {
+                              return {{"event", "ready"},
+                                      {"planned_bytes", ready.planned_bytes},
+                                      {"max_model_len", static_cast<uint64_t>(ready.max_model_len)},
+                                      {"takes_images", ready.takes_images}};
+                            },
+                            [](const ChildError& error) -> Json {
+                              return {{"event", "error"}, {"message", error.message}};
+                            }},
+                 status);
   return api::dump(json) + "\n";
 }
 
@@ -63,7 +64,8 @@ std::optional<ChildStatus> parse_status(std::string_view line) {
                      .least_kv_bytes = number(json, "least_kv_bytes")};
   if (event == "ready")
     return ChildReady{.planned_bytes = number(json, "planned_bytes"),
-                      .max_model_len = static_cast<int>(number(json, "max_model_len"))};
+                      .max_model_len = static_cast<int>(number(json, "max_model_len")),
+                      .takes_images = json.value("takes_images", Json()) == true};
   if (event == "error") return ChildError{.message = text(json, "message")};
   return std::nullopt;
 }

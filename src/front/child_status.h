@@ -28,6 +28,7 @@ struct ChildPlan {
 struct ChildReady {
   uint64_t planned_bytes = 0;
   int max_model_len = 0;
+  bool takes_images = false;
 };
 
 struct ChildError {

@@ -52,6 +52,7 @@ struct ModelStatus {
   std::optional<LoadedModel> loaded = {};
   pid_t pid = 0;
   int max_model_len = 0;
+  bool takes_images = false;
 };
 
 class ModelPool : public Upstreams {

@@ -114,6 +114,7 @@ void ModelPool::child_reported(const SlotPtr& slot, const ChildStatus& status) {
     if (!std::exchange(slot->is_loading, false)) return;
     slot->generation = slot->starting_generation;
     slot->max_model_len = report.max_model_len;
+    slot->takes_images = report.takes_images;
     slot->failure.reset();
     slot->failures = 0;
     slot->restarts.loaded(ChildClock::now());

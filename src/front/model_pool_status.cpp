@@ -63,6 +63,7 @@ ModelStatus ModelPool::status_of(const CatalogModelPtr& model) const {
   if (slot.generation != 0) status.value = "loaded";
   status.progress = slot.progress;
   status.max_model_len = slot.max_model_len;
+  status.takes_images = slot.takes_images;
   const Residency::Entry* entry = residency_.find(model->name);
   if (entry == nullptr || !slot.child) return status;
   status.loaded = loaded_model(slot, *entry);

@@ -39,7 +39,7 @@ if [ -n "$LOAD_ERROR" ]; then echo "{\"event\":\"error\",\"message\":\"$LOAD_ERR
 if [ -n "$CRASH" ]; then echo "last words" >&2; exit 9; fi
 echo '{"event":"progress","stage":"load","done":1,"total":2}' >&3
 if [ -n "$SLOW" ]; then sleep $SLOW; fi
-echo '{"event":"ready","planned_bytes":1,"max_model_len":77}' >&3
+echo '{"event":"ready","planned_bytes":1,"max_model_len":77,"takes_images":true}' >&3
 read line <&3
 )";
 
@@ -301,6 +301,8 @@ TEST_F(ModelPoolTest, CardsAndEventsHaveTheFormOfLlamaCppsRouter) {
   for (const ModelStatus& status : statuses) cards[status.model->name] = model_card(status, 5);
   EXPECT_EQ(cards["a"]["status"]["value"], "loaded");
   EXPECT_EQ(cards["a"]["max_model_len"], 77);
+  EXPECT_EQ(cards["a"]["architecture"]["input_modalities"], api::Json({"text", "image"}));
+  EXPECT_FALSE(cards["b"].contains("architecture"));
   EXPECT_EQ(cards["b"]["status"], api::Json({{"value", "unloaded"}}));
   EXPECT_EQ(cards["bad"]["status"]["value"], "unloaded");
   EXPECT_EQ(cards["bad"]["status"]["failed"], true);

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "api/fields/operation.h"
+#include "api/model_modalities.h"
 #include "front/model_events.h"
 #include "server/http/endpoint.h"
 
@@ -160,7 +161,8 @@ Json card_schema() {
                                {"root", "string"},
                                {"aliases", "array"},
                                {"status", "object"},
-                               {"max_model_len", "integer"}});
+                               {"max_model_len", "integer"},
+                               {"architecture", "object"}});
   schema["required"] = {"id", "object", "created", "owned_by", "status"};
   return schema;
 }
@@ -198,6 +200,8 @@ Json model_card(const ModelStatus& status, int64_t created) {
                {"aliases", status.model->aliases},
                {"status", status_json(status)}};
   if (status.value == "loaded") card["max_model_len"] = status.max_model_len;
+  if (status.value == "loaded" && status.takes_images)
+    card["architecture"] = api::image_architecture();
   return card;
 }
 

@@ -66,6 +66,7 @@ struct ModelSlot {
   std::string child_error = {};
   ChildProgress progress = {};
   int max_model_len = 0;
+  bool takes_images = false;
 
   std::optional<LoadFailure> failure = {};
   int failures = 0;  // in a row

@@ -21,10 +21,12 @@ bool equal_ignoring_case(std::string_view a, std::string_view b) {
 
 bool is_in_root(std::string_view path) { return path.find('/') == std::string_view::npos; }
 
-// Files for the config, the tokenizer, the chat template and the pooling of embedding models.
+// Files for the config, the tokenizer, the chat template, images and the pooling of embedding models.
 bool is_small_part(std::string_view path) {
   constexpr std::array kNames = {std::string_view("config.json"),
                                  std::string_view("generation_config.json"),
+                                 std::string_view("preprocessor_config.json"),
+                                 std::string_view("processor_config.json"),
                                  std::string_view("tokenizer.model"),
                                  std::string_view("special_tokens_map.json"),
                                  std::string_view("added_tokens.json"),

@@ -37,16 +37,17 @@ std::string refusal(const std::vector<ModelFile>& files, const std::string& vari
 TEST(FileChoice, TakesOnlyWhatASafetensorsModelNeeds) {
   const FileChoice choice = choose_files(
       files({".gitattributes", "README.md", "config.json", "consolidated.safetensors",
-             "generation_config.json", "model-00001-of-00002.safetensors",
-             "model-00002-of-00002.safetensors", "model.safetensors.index.json", "onnx/model.onnx",
-             "original/consolidated.00.pth", "pytorch_model.bin", "tokenizer.json",
-             "tokenizer_config.json", "chat_template.jinja", "1_Pooling/config.json"}),
+             "generation_config.json", "preprocessor_config.json", "processor_config.json",
+             "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+             "model.safetensors.index.json", "onnx/model.onnx", "original/consolidated.00.pth",
+             "pytorch_model.bin", "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
+             "1_Pooling/config.json"}),
       "", "Org/Name");
   EXPECT_THAT(paths(choice),
-              ElementsAre("config.json", "generation_config.json", "model.safetensors.index.json",
-                          "tokenizer.json", "tokenizer_config.json", "chat_template.jinja",
-                          "1_Pooling/config.json", "model-00001-of-00002.safetensors",
-                          "model-00002-of-00002.safetensors"));
+              ElementsAre("config.json", "generation_config.json", "preprocessor_config.json",
+                          "processor_config.json", "model.safetensors.index.json", "tokenizer.json",
+                          "tokenizer_config.json", "chat_template.jinja", "1_Pooling/config.json",
+                          "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors"));
   EXPECT_EQ(choice.opened, "");
   EXPECT_EQ(choice.weight_bytes, 20u);
   EXPECT_TRUE(choice.is_complete);

@@ -19,14 +19,14 @@ struct Projection {
 };
 
 struct LinearOptions {
-  std::optional<mx::array> bias;      // [weight.rows]; linear() only
-  std::optional<NormSpec> norm;       // applied to x first, rounded to x's dtype
-  std::optional<mx::array> residual;  // added last; the output's shape and dtype
-  float scale = 1;                    // on the product and its bias; not in gated_linear()
+  std::optional<mx::array> bias = {};      // [weight.rows]; linear() only
+  std::optional<NormSpec> norm = {};       // applied to x first, rounded to x's dtype
+  std::optional<mx::array> residual = {};  // added last; the output's shape and dtype
+  float scale = 1;                         // on the product and its bias; not in gated_linear()
   float soft_cap = 0;  // > 0: y becomes soft_cap * tanh(y / soft_cap); without gate and residual
-  std::optional<mx::Dtype> out_dtype;  // default: x's
+  std::optional<mx::Dtype> out_dtype = {};  // default: x's
   // Adapters, added to the product before its bias; nothing if no row of the step has one.
-  std::optional<LoraOptions> lora;
+  std::optional<LoraOptions> lora = {};
   KernelPath path = KernelPath::kNative;
 };
 

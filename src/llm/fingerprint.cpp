@@ -102,6 +102,9 @@ std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
   if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
   if (const auto& merged = llm.engine().merged_adapter())
     facts += fmt::format("merged {:02x}\n", fmt::join(*merged, ""));
+  // What the model's files do not say about its images.
+  if (llm.engine().max_image_tokens() > 0)
+    facts += fmt::format("images {} {}\n", settings.image_max_tokens, settings.mm_processor_kwargs);
   facts += sample_of_model(settings.model);
   if (!settings.chat_template.empty()) append_sample(settings.chat_template, facts);
   const std::vector<uint8_t> bytes(facts.begin(), facts.end());

@@ -4,12 +4,14 @@
 
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/images/image_reader.h"
 #include "engine/engine.h"
 #include "generation/model_text.h"
 #include "generation/output_text.h"
@@ -17,8 +19,10 @@
 namespace octavo {
 
 struct TextRequest {
-  std::string prompt = {};               // used if there are neither messages nor ids
-  nlohmann::ordered_json messages = {};  // null, or an array for the chat template
+  std::string prompt = {};  // used if there are neither messages nor ids
+  // Null, or an array for the chat template. With images, in the form of OpenAI's API.
+  nlohmann::ordered_json messages = {};
+  std::vector<api::ImageSource> images = {};  // those that messages name by api::translated_image()
   std::vector<TokenId> prompt_token_ids = {};
   RenderOptions render = {};
   // Without the prompt, which is made from the fields above.
@@ -48,6 +52,11 @@ struct TextAnswer {
   std::string error = {};                  // with FinishReason::kError
 };
 
+struct LlmPrompt {
+  std::vector<TokenId> tokens = {};
+  std::vector<PromptImage> images = {};
+};
+
 class Llm {
  public:
   // `chat_template` is a file that replaces the model's own template; empty: keep it.
@@ -66,8 +75,15 @@ class Llm {
   // choice ends. An invalid request gets one answer with FinishReason::kError.
   void generate_all(const std::vector<TextRequest>& requests, const OnAnswers& on_answers);
 
-  // The token ids of a request's prompt.
-  std::vector<TokenId> encode_prompt(const TextRequest& request) const;
+  // The prompt of a request. Throws RequestError.
+  LlmPrompt read_prompt(const TextRequest& request) const;
+  std::vector<TokenId> encode_prompt(const TextRequest& request) const {
+    return read_prompt(request).tokens;
+  }
+  // --limit-mm-per-prompt. Before the first request.
+  void limit_images(int max_images);
+  // Empty: the model takes images. Otherwise the reason why not.
+  const std::string& images_refused() const { return engine_.images_refused(); }
 
   const Checkpoint& checkpoint() const { return checkpoint_; }
   const ModelText& text() const { return text_; }
@@ -79,10 +95,13 @@ class Llm {
   uint64_t resident_after_load() const { return resident_after_load_; }
 
  private:
+  LlmPrompt read_chat_with_images(const TextRequest& request) const;
+
   Checkpoint checkpoint_;
   ModelText text_;
   uint64_t resident_before_load_;
   Engine engine_;
+  std::shared_ptr<const api::ImageReader> images_;  // null: the model takes none
   uint64_t resident_after_load_;
 };
 

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "llm/fingerprint.h"
+#include "llm/make_image_reader.h"
 #include "llm/model_facts.h"
 #include "text/helper_jobs.h"
 
@@ -154,6 +155,11 @@ api::ServedModel make_served_model(Llm& llm, const ModelSettings& settings,
   served.adapters = served_adapters(llm, options, served, serving);
   if (served.adapters) served.memory.push_back({"adapters", plan.adapter_bytes});
   served.disk = llm.engine().disk_tier();
+  served.images = make_image_reader(llm.engine(), {.memory = served.request_memory,
+                                                   .max_images = settings.max_images(),
+                                                   .fetcher = serving.media_fetcher});
+  if (!served.images && !llm.engine().images_refused().empty())
+    served.images_refused = llm.engine().images_refused();
   return served;
 }
 

@@ -1,6 +1,7 @@
 // make_served_model.h - builds the served model from a loaded one.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ struct ServingSettings {
   ChatDialectOptions dialect = {};
   std::string version = {};  // of octavo, for the fingerprint
   std::vector<api::AdapterSource> lora_modules = {};
+  // Downloads images that requests name by URL; null: such URLs are refused.
+  std::shared_ptr<const api::MediaFetcher> media_fetcher = nullptr;
   // Whether this program has the hidden command kTextHelperCommand, so that untrusted grammars and
   // templates can be tried in processes of their own.
   bool use_helpers = false;

@@ -2,9 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "api/images/image_settings.h"
 #include "base/error.h"
 #include "base/units.h"
 #include "llm/fingerprint.h"
+#include "llm/image_limits.h"
 
 namespace octavo {
 
@@ -28,12 +30,21 @@ EngineOptions ModelSettings::engine_options() const {
   options.enable_prefix_caching = enable_prefix_caching;
   if (!speculative_config.empty())
     options.speculation = parse_speculative_config(speculative_config);
+  options.vision = {
+      .max_image_tokens = image_max_tokens,
+      .kept_bytes = static_cast<uint64_t>(mm_processor_cache_gb * static_cast<double>(1ull << 30)),
+      .processor_kwargs = checked_processor_kwargs(mm_processor_kwargs),
+      .enabled = max_images() > 0};
   if (!prefix_disk.empty()) {
     options.prefix_disk = {.path = prefix_disk,
                            .bytes = parse_bytes(prefix_disk_size, "--prefix-disk-size"),
                            .fingerprint = page_source_fingerprint(model)};
   }
   return options;
+}
+
+int ModelSettings::max_images() const {
+  return limit_mm_per_prompt.empty() ? api::kMaxImages : parse_image_limit(limit_mm_per_prompt);
 }
 
 PoolingOptions PoolingSettings::options() const {

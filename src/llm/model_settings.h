@@ -31,11 +31,17 @@ struct ModelSettings {
   std::string speculative_config;  // empty: prompt lookup if the model supports it
   std::string prefix_disk;
   std::string prefix_disk_size = "20GiB";
-  int threads = 0;  // 0: all that this process may use
+  std::string limit_mm_per_prompt;      // a JSON object; empty: the default
+  std::string mm_processor_kwargs;      // a JSON object; empty: as the model's files say
+  int image_max_tokens = 4096;          // of one image
+  double mm_processor_cache_gb = 0.25;  // GiB of encoded images
+  int threads = 0;                      // 0: all that this process may use
   bool pin_threads = false;
 
   // Throws SetupError that names the flag.
   EngineOptions engine_options() const;
+  // Of one request. Throws SetupError.
+  int max_images() const;
   ComputeOptions compute_options() const { return {.threads = threads, .pinned = pin_threads}; }
 };
 

@@ -148,7 +148,7 @@ constexpr auto kWithoutEffect = std::to_array<std::string_view>({
 // Keys inside rope_parameters and rope_scaling.
 constexpr auto kRopeWithoutEffect = std::to_array<std::string_view>({
     "type",
-    "mrope_interleaved",  // positions of images
+    "mrope_interleaved",  // true of every model of the family
     "max_position_embeddings",
 });
 

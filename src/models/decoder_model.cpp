@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/error.h"
 #include "base/overloaded.h"
 #include "kernels/add_rows.h"
 #include "kernels/linear.h"
@@ -23,6 +24,26 @@ namespace {
 void use_names_of(const DecoderPlan& plan, WeightSource& source) {
   source.set_renames(plan.renames);
   source.set_quantization(plan.quantization);
+}
+
+mx::array rows_between(const mx::array& rows, int first, int end) {
+  return mx::slice(rows, {first, 0}, {end, rows.shape(1)});
+}
+
+// Copies: the rows keep their bits.
+mx::array replace_rows(const mx::array& rows, std::span<const PlacedRows> images) {
+  std::vector<mx::array> parts;
+  int done = 0;
+  for (const PlacedRows& image : images) {
+    const mx::array& placed = image.rows;
+    OCTAVO_CHECK(image.first >= done && image.first + placed.shape(0) <= rows.shape(0));
+    OCTAVO_CHECK(placed.shape(1) == rows.shape(1) && placed.dtype() == rows.dtype());
+    if (image.first > done) parts.push_back(rows_between(rows, done, image.first));
+    parts.push_back(placed);
+    done = image.first + placed.shape(0);
+  }
+  if (done < rows.shape(0)) parts.push_back(rows_between(rows, done, rows.shape(0)));
+  return mx::concatenate(parts, 0);
 }
 
 // While launches are only described, no kernel ends and frees its inputs, so the intermediate
@@ -47,6 +68,11 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
   for (const auto& rope : plan_.ropes) {
     const auto pairs = static_cast<int>(rope.inverse_frequencies.size());
     ropes_.emplace_back(rope.inverse_frequencies.begin(), mx::Shape{pairs}, mx::float32);
+    rope_axes_.emplace_back();
+    if (!rope.axes.empty()) {
+      OCTAVO_CHECK(rope.axes.size() == rope.inverse_frequencies.size());
+      rope_axes_.back().emplace(rope.axes.begin(), mx::Shape{pairs}, mx::int32);
+    }
   }
   if (plan_.per_layer_input && stage_.embeds())
     per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
@@ -159,10 +185,12 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, int ind
                     layer.ffn);
 }
 
-Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path, const LoraStep* lora) const {
-  const mx::array rows =
+Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path, const LoraStep* lora,
+                             std::span<const PlacedRows> images) const {
+  mx::array rows =
       octavo::embed(*embeddings_, tokens, mlx_dtype(dtype_), path, plan_.embedding_scale,
                     lora != nullptr ? std::optional(lora->embedding()) : std::nullopt);
+  if (!images.empty()) rows = replace_rows(rows, images);
   if (!per_layer_rows_) return {rows, std::nullopt};
   return {rows, per_layer_rows_->rows(tokens, rows, path)};
 }
@@ -170,14 +198,17 @@ Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path, const Lor
 ForwardContext DecoderModel::context_of(const BatchLayout& layout,
                                         std::span<const mx::array> block_tables, KvStore& kv,
                                         KernelPath path) const {
-  return {.layout = layout,
-          .block_tables = block_tables,
-          .ropes = ropes_,
-          .per_layer = std::nullopt,
-          .kv = kv,
-          .path = path,
-          .lora = nullptr,
-          .ranks = ranks_};
+  ForwardContext context{.layout = layout,
+                         .block_tables = block_tables,
+                         .ropes = ropes_,
+                         .rope_axes = rope_axes_,
+                         .per_layer = std::nullopt,
+                         .kv = kv,
+                         .path = path,
+                         .lora = nullptr,
+                         .ranks = ranks_};
+  if (layout.last_visible) context.causal.emplace(layout).last_visible.reset();
+  return context;
 }
 
 mx::array DecoderModel::forward(const Embedded& embedded, const BatchLayout& layout,

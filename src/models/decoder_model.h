@@ -22,6 +22,12 @@ struct Embedded {
   std::optional<mx::array> per_layer;  // ForwardContext::per_layer
 };
 
+// Rows of an image in a step.
+struct PlacedRows {
+  int first = 0;   // the step's rows [first, first + rows.shape(0))
+  mx::array rows;  // [count, hidden] in the model's dtype
+};
+
 class DecoderModel {
  public:
   // Loads every weight of the plan, or of one stage. With a share of the source that is not whole,
@@ -34,8 +40,11 @@ class DecoderModel {
   const StageRange& stage() const { return stage_; }
   bool draws() const { return stage_.draws(plan_); }
 
-  // tokens: [T] int32. Other rows (images, soft prompts) may replace them. `lora`: as in forward().
-  Embedded embed(const mx::array& tokens, KernelPath path, const LoraStep* lora = nullptr) const;
+  // tokens: [T] int32. `lora`: as in forward(). `images`, in the order of their rows, replace the rows
+  // of the tokens there, and are not multiplied by the plan's embedding_scale. Those tokens must be 0:
+  // only PerLayerRows, which was trained with padding in their place, uses them.
+  Embedded embed(const mx::array& tokens, KernelPath path, const LoraStep* lora = nullptr,
+                 std::span<const PlacedRows> images = {}) const;
 
   // Runs the stage's layers over one flat batch, writes its K and V, and returns the hidden rows [T,
   // hidden], before the final norm. block_tables: by cache group, that of the states last. `lora`:
@@ -52,7 +61,8 @@ class DecoderModel {
 
   // The multi-token prediction layer, if the plan has one.
   // hidden: [T, hidden] of forward(); next_tokens: [T] int32, the token after each row's. Writes
-  // the layer's K and V and returns its rows [T, hidden], before their norm.
+  // the layer's K and V and returns its rows [T, hidden], before their norm. A token that stands for a
+  // row of an image counts as itself: predictions are only guesses.
   mx::array predict(const mx::array& hidden, const mx::array& next_tokens,
                     const BatchLayout& layout, std::span<const mx::array> block_tables, KvStore& kv,
                     KernelPath path) const;
@@ -105,8 +115,9 @@ class DecoderModel {
   DType dtype_;
   StageRange stage_;
   RankExchange* ranks_;
-  std::vector<mx::array> ropes_;      // [pairs] float32 each
-  std::optional<Weight> embeddings_;  // StageRange::has_embeddings
+  std::vector<mx::array> ropes_;                     // [pairs] float32 each
+  std::vector<std::optional<mx::array>> rope_axes_;  // [pairs] int32 each, or none
+  std::optional<Weight> embeddings_;                 // StageRange::has_embeddings
   std::optional<PerLayerRows> per_layer_rows_;
   std::vector<Half> halves_;            // per layer: mixer, feed-forward, per-layer input
   std::optional<NormSpec> final_norm_;  // of the last stage

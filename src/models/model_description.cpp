@@ -19,6 +19,7 @@
 #include "models/find_mtp.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/suppressed_tokens.h"
+#include "models/vision/find_vision.h"
 #include "models/weight_view.h"
 
 namespace octavo {
@@ -127,7 +128,8 @@ int longest_context(const Config& config, int context) {
   return longest > context ? static_cast<int>(std::min(longest, 1e9)) : context;
 }
 
-WeightBytes weight_bytes_of(const Checkpoint& checkpoint, const DecoderPlan& plan, DType dtype) {
+WeightBytes weight_bytes_of(const Checkpoint& checkpoint, const DecoderPlan& plan,
+                            const std::optional<VisionPlan>& vision, DType dtype) {
   WeightBytes weights;
   const auto decoded = [&](const LayerPlan& layer) {
     const auto* mla = std::get_if<MlaPlan>(&layer.mixer);
@@ -137,6 +139,7 @@ WeightBytes weight_bytes_of(const Checkpoint& checkpoint, const DecoderPlan& pla
   if (plan.mtp) weights.mtp = decoded(plan.mtp->layer);
   for (const auto& tensor : checkpoint.tensors()) {
     if (!reads_tensor(plan, checkpoint, tensor.name)) continue;
+    if (vision && vision->shape.owns(tensor.name)) continue;
     const auto quantized = quantized_bytes(plan.quantization, checkpoint, tensor);
     const TensorPlace place = place_of_tensor(plan, checkpoint, tensor.name);
     uint64_t& part = place.role == TensorRole::kEmbeddings   ? weights.embeddings
@@ -167,7 +170,8 @@ std::vector<uint64_t> row_elements_of(const DecoderPlan& plan, std::optional<Sta
 }  // namespace
 
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
-                                std::optional<PoolingPlan> pooling, UnknownKeys unknown, bool mtp) {
+                                std::optional<PoolingPlan> pooling, UnknownKeys unknown, bool mtp,
+                                std::string_view processor_kwargs) {
   const Config config = read_config(checkpoint);
   ModelDescription description;
   description.plan =
@@ -186,7 +190,11 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   description.file_bytes = checkpoint.file_bytes();
   description.quantization = quantization_of(config, description.plan);
   description.container = checkpoint.gguf() != nullptr ? "GGUF" : "safetensors";
-  description.weights = weight_bytes_of(checkpoint, description.plan, description.dtype);
+  FoundVision vision = find_vision(checkpoint, description.plan, processor_kwargs);
+  description.vision = std::move(vision.plan);
+  description.vision_absent = std::move(vision.absent);
+  description.weights =
+      weight_bytes_of(checkpoint, description.plan, description.vision, description.dtype);
   description.weights_bytes = sum_of(description.weights);
   return description;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/config_keys.h"
@@ -11,6 +12,7 @@
 #include "models/find_pooling.h"
 #include "models/format/checkpoint.h"
 #include "models/stage_range.h"
+#include "models/vision/vision_plan.h"
 
 namespace octavo {
 
@@ -39,16 +41,21 @@ struct ModelDescription {
       quantization;       // of a quantised safetensors checkpoint: "affine 4-bit in groups of 64"
   std::string container;  // "GGUF" or "safetensors"
   std::optional<PoolingPlan> pooling = {};  // unset: the model generates tokens
+  // Unset: the model takes no images; vision_absent then says why, as in "the checkpoint has no vision
+  // tower".
+  std::optional<VisionPlan> vision = {};
+  std::string vision_absent = {};
   // > 1: heads and weights are those of one of so many ranks, which divide the outputs of matrices.
   int ranks = 1;
 };
 
 // Reads the config and the tensors' headers. `dtype` overrides the checkpoint's own. With `pooling`
-// the model has no logits. With `mtp` its multi-token prediction layer is part of the model. Throws
-// SetupError if the model is not supported.
+// the model has no logits. With `mtp` its multi-token prediction layer is part of the model.
+// `processor_kwargs`: as for find_vision(). Throws SetupError if the model is not supported.
 ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DType> dtype,
                                 std::optional<PoolingPlan> pooling = std::nullopt,
-                                UnknownKeys unknown = UnknownKeys::kWarn, bool mtp = false);
+                                UnknownKeys unknown = UnknownKeys::kWarn, bool mtp = false,
+                                std::string_view processor_kwargs = {});
 
 // Rows multiplied by the output matrix at once; more are processed in slices.
 inline constexpr int kLogitRows = 64;

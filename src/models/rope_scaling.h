@@ -1,6 +1,7 @@
 // rope_scaling.h - the rope frequencies of a model, with the scaling of its config. No MLX.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,6 +14,9 @@ struct RopePlan {
   std::vector<float> inverse_frequencies;  // one per rotated pair
   float magnitude = 1;                     // factor on the rotated dimensions (yarn)
   float score_scale = 1;  // yarn's mscale_all_dim, for families that apply it to all scores
+  // By pair: 0 turns with the position in time, 1 in height, 2 in width (M-RoPE). Empty: all positions
+  // of a token are equal.
+  std::vector<int32_t> axes = {};
 
   bool operator==(const RopePlan&) const = default;
 };

@@ -172,6 +172,27 @@ Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOr
   return weight;
 }
 
+Weight WeightSource::transposed_matrix(const std::string& name, const std::vector<int64_t>& shape,
+                                       const std::vector<int>& axes, int rows, int cols) {
+  const TensorView* view = find_floats(name, shape);
+  WeightView matrix{.format = WeightFormat::kDense, .rows = rows, .cols = cols};
+  if (view != nullptr) matrix.dtype = expect_float(*view);
+  std::optional<mx::array> turned;
+  if (view != nullptr && !only_checks()) {
+    mx::Shape dims;
+    for (const int64_t size : shape) dims.push_back(static_cast<int>(size));
+    mx::array stored = make_device_buffer(dims, mlx_dtype(matrix.dtype));
+    std::memcpy(stored.data<std::byte>(), view->bytes.data(), view->bytes.size());
+    turned = mx::contiguous(mx::transpose(stored, axes));
+    turned->eval();
+    matrix.data = turned->data<std::byte>();
+  }
+  Weight weight = make_weight(matrix);
+  if (view != nullptr) done_with(*view);
+  bytes_by_format_[weight.describe()] += weight.bytes();
+  return weight;
+}
+
 Weight WeightSource::copy_strips(const Weight& weight, std::span<const int> strips) {
   Weight copied = take_strips(weight, strips);
   bytes_by_format_[copied.describe()] += copied.bytes();
@@ -285,6 +306,19 @@ mx::array WeightSource::vector(const std::string& name, int size, RowOrder order
                 view->bytes.data() + static_cast<size_t>(order[i]) * width, width);
   }
   bytes_by_format_[std::string(name_of(dtype))] += view->bytes.size();
+  done_with(*view);
+  return out;
+}
+
+mx::array WeightSource::array(const std::string& name, const std::vector<int64_t>& shape) {
+  const TensorView* view = find_floats(name, shape);
+  const DType dtype = view != nullptr ? expect_float(*view) : DType::kFloat32;
+  mx::Shape dims;
+  for (const int64_t size : shape) dims.push_back(static_cast<int>(size));
+  mx::array out = make_device_buffer(std::move(dims), mlx_dtype(dtype));
+  bytes_by_format_[std::string(name_of(dtype))] += out.nbytes();
+  if (view == nullptr || only_checks()) return out;
+  std::memcpy(out.data<std::byte>(), view->bytes.data(), view->bytes.size());
   done_with(*view);
   return out;
 }

@@ -92,6 +92,11 @@ class WeightSource {
   Weight rope_matrix(const std::string& module, int rows, int cols, const RopeRows& order,
                      RowOrder picks = {});
 
+  // A matrix [rows, cols] whose tensor has other dimensions, `shape`, but the matrix's order after its
+  // axes are transposed by `axes`: the kernel of a convolution. Not quantised.
+  Weight transposed_matrix(const std::string& name, const std::vector<int64_t>& shape,
+                           const std::vector<int>& axes, int rows, int cols);
+
   // Strips of a matrix that is loaded and stays.
   Weight copy_strips(const Weight& weight, std::span<const int> strips);
 
@@ -114,6 +119,9 @@ class WeightSource {
   mx::array vector(const std::string& name, int size, RowOrder order = {});
   // The same in float32.
   mx::array float_vector(const std::string& name, int size, RowOrder order = {});
+  // A tensor of floats of this shape, in the file's type; one number if the shape is empty. With kCheck
+  // its numbers are not read.
+  mx::array array(const std::string& name, const std::vector<int64_t>& shape);
   // A norm's weights, with `offset` added in float32.
   mx::array norm(const std::string& name, int size, float offset);
   mx::array rope_vector(const std::string& name, int size, const RopeRows& order,

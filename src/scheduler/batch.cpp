@@ -62,7 +62,23 @@ int BatchBuilder::sample_row(int row, RowSampling sampling) {
   return entry;
 }
 
+void BatchBuilder::fill_positions() {
+  const auto rows = batch_.positions.size();
+  if (!ropes_.empty()) {
+    for (size_t axis = 0; axis < 3; ++axis)
+      batch_.rope_positions.insert(batch_.rope_positions.end(), batch_.positions.begin(),
+                                   batch_.positions.end());
+    for (const auto& [row, position] : ropes_)
+      for (size_t axis = 0; axis < 3; ++axis)
+        batch_.rope_positions[axis * rows + static_cast<size_t>(row)] = position[axis];
+  }
+  if (!last_visible_.empty()) batch_.last_visible = batch_.positions;
+  for (const auto& [row, position] : last_visible_)
+    batch_.last_visible[static_cast<size_t>(row)] = position;
+}
+
 Batch BatchBuilder::build() {
+  fill_positions();
   for (int g = 0; g < groups_; ++g) {
     std::vector<std::span<const PageId>> tables;
     for (const auto* pages : sequences_) tables.push_back(pages->table(g));

@@ -10,6 +10,8 @@
 #include "cache/sequence_pages.h"
 #include "kernels/types/row_sampling.h"
 #include "scheduler/adapter_slots.h"
+#include "scheduler/image_positions.h"
+#include "scheduler/image_work.h"
 
 namespace octavo {
 
@@ -48,6 +50,13 @@ struct Batch {
   // [T]: the slot of each row's adapter, -1: none. Empty if no row has one.
   std::vector<int32_t> adapter_slots = {};
   std::vector<AdapterLoad> adapter_loads = {};  // to be written before the step
+  std::vector<ImageRows> image_rows = {};
+  // [3, T], the axes time, height and width: positions of the rotation. Empty if they are `positions`
+  // for all rows.
+  std::vector<int32_t> rope_positions = {};
+  // [T]: see BatchLayout::last_visible. Empty if each row sees up to its own position.
+  std::vector<int32_t> last_visible = {};
+  ImageWork image_work = {};        // a batch may have nothing else
   bool waits_for_previous = false;  // true if any token_sources or history.pending is set
 
   int rows() const { return static_cast<int>(tokens.size()); }
@@ -79,18 +88,31 @@ class BatchBuilder {
   void want_prompt_logprobs(PromptLogprobRow row) { batch_.prompt_logprobs.push_back(row); }
   void want_hidden(int row) { batch_.hidden_rows.push_back(row); }
 
+  void place_image(ImageRows rows) { batch_.image_rows.push_back(rows); }
+  void set_rope(int row, RopePosition position) { ropes_.emplace_back(row, position); }
+  // The row sees positions up to this one.
+  void set_last_visible(int row, int position) { last_visible_.emplace_back(row, position); }
+  void work_on_images(ImageWork work) { batch_.image_work = std::move(work); }
+
+  int rows() const { return batch_.rows(); }
   int prompt_logprob_rows() const { return static_cast<int>(batch_.prompt_logprobs.size()); }
   int hidden_rows() const { return static_cast<int>(batch_.hidden_rows.size()); }
   void load_adapters(std::vector<AdapterLoad> loads) { batch_.adapter_loads = std::move(loads); }
   Batch build();
 
  private:
+  // Batch::rope_positions and Batch::last_visible.
+  void fill_positions();
+
   int groups_;
   bool has_state_;
   bool predicts_;
   Batch batch_;
   std::vector<const SequencePages*> sequences_;
   std::vector<std::vector<PageId>> states_;  // StateLease::table() by sequence
+  // By row, those that are set.
+  std::vector<std::pair<int, RopePosition>> ropes_;
+  std::vector<std::pair<int, int>> last_visible_;
 };
 
 }  // namespace octavo

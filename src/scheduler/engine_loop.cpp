@@ -38,7 +38,10 @@ EngineLoop::EngineLoop(LoopOptions options, PrefixCache& prefixes, Scheduler& sc
     : options_(options),
       limits_{.max_model_len = scheduler.options().max_model_len,
               .vocab = scheduler.options().vocab,
-              .draws = scheduler.options().draws},
+              .draws = scheduler.options().draws,
+              .max_image_tokens = scheduler.options().images.enabled
+                                      ? scheduler.options().images.max_image_tokens
+                                      : 0},
       prefixes_(prefixes),
       scheduler_(scheduler),
       runner_(runner),
@@ -209,9 +212,10 @@ void EngineLoop::fill_stages() {
 
 void EngineLoop::start(const Batch& batch) {
   const Timed timed(times_.queueing);
-  step_rows_.observe(batch.rows());
+  if (batch.rows() > 0) step_rows_.observe(batch.rows());
   const bool alone = timer_.idle();
-  const bool all_draw = batch.sampling.size() == batch.tokens.size();
+  const bool all_draw =
+      batch.sampling.size() == batch.tokens.size() && batch.image_work.encodes == 0;
   timer_.start(all_draw ? batch.rows() : 0, Clock::now());
   runner_.start(batch);
   const auto last_result = timer_.last_result();

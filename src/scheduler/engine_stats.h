@@ -27,7 +27,11 @@ struct SchedulerStats {
   uint64_t drafts = 0;           // drafts verified, of one or more tokens each
   uint64_t draft_tokens = 0;     // tokens in them
   uint64_t accepted_tokens = 0;  // draft tokens accepted
-  DiskStats disk = {};           // of the disk tier, if enabled
+  uint64_t image_queries = 0;  // images of admitted requests whose rows are not in the prefix cache
+  uint64_t image_hits = 0;     // those of them that had been encoded before
+  uint64_t images_encoded = 0;
+  bool takes_images = false;
+  DiskStats disk = {};  // of the disk tier, if enabled
 };
 
 // Names of the adapters that sequences use, in order; empty without LoRA.

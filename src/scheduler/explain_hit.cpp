@@ -1,6 +1,8 @@
 #include "scheduler/explain_hit.h"
 
 #include <algorithm>
+#include <functional>
+#include <string>
 
 namespace octavo {
 
@@ -9,9 +11,20 @@ PromptHistory::Owner owner_of(const Sequence& sequence) {
   return {request.owner, request.cache_salt, request.adapter ? request.adapter->id() : 0};
 }
 
+std::span<const TokenId> history_tokens(const Sequence& sequence, std::vector<TokenId>& room) {
+  if (sequence.request().images.empty()) return sequence.tokens();
+  room.assign(sequence.tokens().begin(), sequence.tokens().end());
+  for (const PromptImage& image : sequence.request().images) {
+    const auto mark = static_cast<TokenId>(std::hash<std::string>()(image.identifier) & 0x3FFFFFFF);
+    std::fill_n(room.begin() + image.offset, image.length(), -1 - mark);
+  }
+  return room;
+}
+
 CacheReport explain_hit(Sequence& sequence, int hit, bool enabled, const PromptHistory& history,
                         const CachePlan& plan) {
-  const auto prompt = sequence.tokens();
+  std::vector<TokenId> room;
+  const auto prompt = history_tokens(sequence, room);
   const int limit = sequence.reuse_limit();
   CacheReport report{.prompt = static_cast<int>(prompt.size()), .hit = hit};
   if (sequence.memory_tokens >= 0) report.disk = std::max(0, hit - sequence.memory_tokens);

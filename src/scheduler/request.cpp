@@ -57,6 +57,24 @@ void validate_sampling(const SamplingParams& sampling, const RequestLimits& limi
   validate_rules(sampling, limits.vocab);
 }
 
+void validate_images(const Request& request, const RequestLimits& limits) {
+  if (request.images.empty()) return;
+  require(limits.max_image_tokens > 0, "", "this model takes no images");
+  require(request.pooling == Pooling::kNone, "", "embeddings of images are not supported");
+  int64_t end = 0;
+  for (const PromptImage& image : request.images) {
+    const int64_t tokens = int64_t{image.grid_h} * image.grid_w;
+    require(image.grid_h >= 1 && image.grid_w >= 1 && tokens <= limits.max_image_tokens, "",
+            fmt::format("an image has {} tokens; at most {} are supported", tokens,
+                        limits.max_image_tokens));
+    require(image.offset >= end && !image.identifier.empty(), "",
+            "an image is not in the prompt's order");
+    end = image.end();
+  }
+  require(end <= static_cast<int64_t>(request.prompt.size()), "",
+          "an image is longer than the prompt");
+}
+
 // A pooling request draws no token, so its prompt may fill the context.
 void validate_pooling(const Request& request, const RequestLimits& limits) {
   require(request.n == 1, "n", "must be 1 for embeddings");
@@ -96,6 +114,7 @@ bool SamplingParams::has_rules() const {
 
 void validate(const Request& request, const RequestLimits& limits) {
   require(!request.prompt.empty(), "prompt", "is empty");
+  validate_images(request, limits);
   if (request.pooling != Pooling::kNone) return validate_pooling(request, limits);
   require(limits.draws, "", "this model was loaded for embeddings and generates no tokens");
   require(request.max_tokens >= 1, "max_tokens", "must be at least 1");

@@ -12,6 +12,7 @@
 #include "kernels/types/pooling_plan.h"
 #include "scheduler/adapter.h"
 #include "scheduler/constraint.h"
+#include "scheduler/prompt_image.h"
 
 namespace octavo {
 
@@ -46,6 +47,8 @@ struct ResumedOutput {
 
 struct Request {
   std::vector<TokenId> prompt;
+  // In the prompt's order. Its placeholder tokens are in `prompt`.
+  std::vector<PromptImage> images = {};
   SamplingParams sampling = {};
   int n = 1;             // choices
   int max_tokens = 256;  // per choice; limited by the context
@@ -79,7 +82,8 @@ struct RequestLimits {
   int vocab = 0;
   int max_choices = 64;
   int max_logprobs = 20;
-  bool draws = true;  // false: an embedding model; requests must pool
+  bool draws = true;         // false: an embedding model; requests must pool
+  int max_image_tokens = 0;  // 0: no images
 };
 
 // Throws RequestError (400) that names the parameter and the allowed values.

@@ -55,6 +55,8 @@ std::shared_ptr<const RequestShared> share_request(RequestId id, Request request
     shared->keys.every_block.push_back(adapter_key(r.adapter->name()));
     shared->keys.space = namespace_of_adapter(r.cache_namespace, r.adapter->digest());
   }
+  for (const PromptImage& image : r.images)
+    shared->keys.images.push_back({image.identifier, image.offset, image.length()});
   if (!r.cache_salt.empty()) shared->keys.first_block.push_back(salt_key(r.cache_salt));
   // Without a prefix cache, only the choices of one request share their prompt.
   if (!options.enable_prefix_caching)

@@ -34,14 +34,23 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
       disk_(disk),
       mask_worker_(options_.mask_threads),
       adapter_slots_(options_.adapter_slots),
+      image_store_(options_.images),
       turns_(options_.max_num_seqs),
       background_turns_(options_.max_num_seqs),
       speculator_(speculation_of(options_), std::move(drafter)) {
   // Without a prefix cache, keys contain request ids, which repeat after a restart.
   OCTAVO_CHECK(disk == nullptr || options_.enable_prefix_caching);
   OCTAVO_CHECK(options_.max_num_seqs >= 1 && options_.max_num_batched_tokens >= 1);
-  OCTAVO_CHECK(options_.pipeline_stages == 1 ||
-               (options_.pipeline_stages > 1 && options_.adapter_slots == 0));
+  OCTAVO_CHECK(
+      options_.pipeline_stages == 1 ||
+      (options_.pipeline_stages > 1 && options_.adapter_slots == 0 && !options_.images.enabled));
+  OCTAVO_CHECK(!options_.images.enabled ||
+               options_.images.max_image_tokens <= options_.images.kept_tokens);
+  // All but one of the sequences may decode beside an image that runs in one step.
+  OCTAVO_CHECK(
+      !options_.images.sees_block ||
+      (!prefixes.plan().state && options_.images.max_image_tokens + options_.max_num_seqs - 1 <=
+                                     options_.max_num_batched_tokens));
   const int most =
       prefixes.plan().pages_held(options_.max_model_len, options_.max_num_batched_tokens);
   OCTAVO_CHECK(most <= prefixes.pool().page_count());
@@ -60,6 +69,7 @@ Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
 
 void Scheduler::add(RequestId id, Request request) {
   OCTAVO_CHECK(request.adapter == nullptr || options_.adapter_slots > 0);
+  OCTAVO_CHECK(request.images.empty() || options_.images.enabled);
   const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
   const auto& resumed = shared->request.resumed;
   for (int choice = 0; choice < shared->request.n; ++choice) {
@@ -90,14 +100,21 @@ std::vector<Update> Scheduler::abort(RequestId id, std::optional<int> only_choic
 std::optional<Batch> Scheduler::next() {
   OCTAVO_CHECK(steps_in_flight() < options_.most_steps());
   take_from_disk();
-  Plan plan{BatchBuilder(prefixes_.plan(), options_.predicts), {}, options_.step_rows()};
+  Plan plan{BatchBuilder(prefixes_.plan(), options_.predicts),
+            {},
+            options_.step_rows(),
+            options_.step_rows()};
   if (suspects_.empty()) {
     if (!pipelined() && !choose_drafts(plan)) return std::nullopt;
+    encode_images(plan);
     plan_step(plan);
   } else if (!pipelined() || steps_.empty()) {
+    encode_images(plan);
     plan_suspect(plan);
   }
-  if (plan.step.entries.empty()) return std::nullopt;
+  encode_images(plan);  // of sequences that this step has admitted
+  if (plan.step.entries.empty() && plan.image_work.empty()) return std::nullopt;
+  plan.batch.work_on_images(std::move(plan.image_work));
   if (options_.adapter_slots > 0) plan.batch.load_adapters(adapter_slots_.take_loads());
   steps_.push_back(std::move(plan.step));
   ++stats_.steps;
@@ -116,7 +133,9 @@ std::vector<Sequence*> Scheduler::decoding() const {
 bool Scheduler::choose_drafts(Plan& plan) {
   const auto sequences = decoding();
   if (steps_.empty()) {
-    plan.drafts = speculator_.drafts_for(sequences);
+    // Drafts must not keep an image that runs in one step from fitting.
+    const bool needs_room = options_.images.sees_block && !wanted_images().empty();
+    if (!needs_room) plan.drafts = speculator_.drafts_for(sequences);
     return true;
   }
   // A sequence with drafts cannot continue until they are verified, and the others wait with it:
@@ -127,15 +146,15 @@ bool Scheduler::choose_drafts(Plan& plan) {
 void Scheduler::plan_step(Plan& plan) {
   plan_running(plan);
   plan_waiting(plan);
-  plan.step.shares.rows = options_.step_rows() - plan.budget;
+  plan.step.shares.rows = options_.step_rows() - plan.left;
   // Ranks are ordered, so the last sequence is a background one if any is.
   if (sequences_.empty() || !sequences_.rbegin()->first.background) return;
   plan.background = true;
   if (!limit_background(plan)) return;
-  const int budget = plan.budget;
+  const int left = plan.left;
   plan_running(plan);
   plan_waiting(plan);
-  plan.step.shares.background_rows = budget - plan.budget;
+  plan.step.shares.background_rows = left - plan.left;
 }
 
 std::vector<Sequence*> Scheduler::running_in_order() const {
@@ -178,8 +197,10 @@ void Scheduler::plan_suspect(Plan& plan) {
 
 bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
   const auto found = plan.drafts.find(&sequence);
-  // A preempted sequence may have been admitted again and have rows to compute first.
-  if (found == plan.drafts.end() || !sequence.is_decoding()) return false;
+  // A preempted sequence may have been admitted again and have rows to compute first. The last row of a
+  // prompt may be an image's.
+  if (found == plan.drafts.end() || !sequence.is_decoding() || sequence.next_image() != nullptr)
+    return false;
   std::vector<TokenId> drafts = std::move(found->second);
   plan.drafts.erase(found);  // if they do not fit, the sequence may be planned again without them
   const auto count = static_cast<int>(drafts.size());
@@ -187,10 +208,12 @@ bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
   if (1 + count > plan.budget) return false;
   if (!sequence.cache().grow_to(sequence.known() + count, count)) return false;
   const int start = sequence.computed();
+  const int first_row = plan.batch.rows();
   const int drawn = sequence.add_drafts(plan.batch, std::move(drafts));
+  place_images(sequence, first_row, start, plan);
   plan.step.entries.push_back({&sequence, start, 1 + count, drawn, 0, 0, count});
   plan.step.has_drafts = true;
-  plan.budget -= 1 + count;
+  plan.take_rows(1 + count);
   sequence.newest_step = stats_.steps;
   sequence.publish(/*in_step=*/true);
   stats_.decode_tokens += static_cast<uint64_t>(1 + count);
@@ -199,17 +222,20 @@ bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
 
 bool Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
   if (plan_drafts(sequence, plan)) return true;
-  const int rows = sequence.rows_of_one_step(std::min(rows_now(sequence), plan.budget));
+  int rows = sequence.rows_of_one_step(std::min(rows_now(sequence), plan.budget));
+  if (options_.images.enabled) rows = rows_with_images(sequence, rows, plan);
   if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return false;
   const bool decoding = sequence.is_decoding();
   const int start = sequence.computed();
   const int asked = plan.batch.prompt_logprob_rows();
   const int hidden = plan.batch.hidden_rows();
+  const int first_row = plan.batch.rows();
   const int drawn = sequence.add_rows(plan.batch, rows);
+  place_images(sequence, first_row, start, plan);
   plan.step.entries.push_back({&sequence, start, rows, drawn,
                                plan.batch.prompt_logprob_rows() - asked,
                                plan.batch.hidden_rows() - hidden});
-  plan.budget -= rows;
+  plan.take_rows(rows);
   sequence.newest_step = stats_.steps;
   // Steps run in order, and within a step all K and V are written before any are read, so other
   // sequences may share these pages from this step on.
@@ -255,7 +281,8 @@ void Scheduler::requeue(Sequence& sequence) {
 
 void Scheduler::step_took(double seconds) {
   OCTAVO_CHECK(!steps_.empty());
-  background_rows_.observe(steps_.front().shares, seconds);
+  // The time of a piece of an image says nothing about the rows.
+  if (steps_.front().image.empty()) background_rows_.observe(steps_.front().shares, seconds);
 }
 
 std::vector<Update> Scheduler::commit(const StepResult& result) {
@@ -299,14 +326,18 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   turns_of(sequence).leave(sequence.request().owner, sequence.call(), sequence.turn);
   speculator_.forget(sequence);
   sequence.release_masks();
-  if (sequence.choice() == 0 && sequence.cached_tokens)
-    history_.remember(sequence.tokens(), owner_of(sequence));
+  if (sequence.choice() == 0 && sequence.cached_tokens) remember(sequence);
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);
   restoring_.erase(rank);
   std::erase(suspects_, &sequence);
   if (std::exchange(sequence.preempted, false)) --releasing_;
+}
+
+void Scheduler::remember(const Sequence& sequence) {
+  std::vector<TokenId> room;
+  history_.remember(history_tokens(sequence, room), owner_of(sequence));
 }
 
 void Scheduler::settle(Sequence& sequence) {
@@ -337,6 +368,8 @@ std::vector<Update> Scheduler::fail(const std::string& reason) {
       entry.sequence->cache().retract(entry.start);
       entry.sequence->steps_in_flight = 0;
     }
+    for (Sequence* sequence : waiting_for_image(step))
+      if (std::ranges::find(involved, sequence) == involved.end()) involved.push_back(sequence);
   }
   steps_.clear();
   releasing_ = 0;
@@ -358,6 +391,7 @@ std::vector<Update> Scheduler::fail(const std::string& reason) {
     }
   }
   adapter_slots_.forget();  // a failed step may not have written its adapters
+  image_store_.forget();
   return updates;
 }
 
@@ -380,6 +414,8 @@ SchedulerStats Scheduler::stats() const {
   SchedulerStats stats = stats_;
   stats.running = static_cast<int>(running_.size());
   stats.waiting = static_cast<int>(waiting_.size() + restoring_.size());
+  stats.images_encoded = image_store_.encoded();
+  stats.takes_images = options_.images.enabled;
   if (disk_ != nullptr) stats.disk = disk_->stats();
   stats.steps_in_flight = static_cast<int>(steps_.size());
   return stats;

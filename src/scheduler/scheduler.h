@@ -11,6 +11,7 @@
 // read; decoding sequences are divided into one group per stage. No step refers to earlier ones.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -23,6 +24,8 @@
 #include "scheduler/background_rows.h"
 #include "scheduler/engine_stats.h"
 #include "scheduler/fair_turns.h"
+#include "scheduler/image_options.h"
+#include "scheduler/image_store.h"
 #include "scheduler/prompt_history.h"
 #include "scheduler/sequence.h"
 #include "scheduler/speculator.h"
@@ -50,7 +53,9 @@ struct SchedulerOptions {
   SpeculationOptions speculation = {};
   bool predicts = false;  // the model takes Batch::next_tokens
   int adapter_slots = 0;  // adapters that steps may use at once
-  // Parts of the model that compute different steps at the same time. More than one: no adapters.
+  ImageOptions images = {};
+  // Parts of the model that compute different steps at the same time. More than one: no adapters and no
+  // images.
   int pipeline_stages = 1;
 
   // Most rows of a step. With several stages, max_num_batched_tokens is divided among their steps,
@@ -120,15 +125,23 @@ class Scheduler {
     // Only with several stages.
     std::array<bool, 2> decodes = {};
     StepShares shares = {};
+    std::string image = {};  // identifier of the image whose encoding it continues; empty: none
   };
   // A step under construction.
   struct Plan {
     BatchBuilder batch;
     Step step;
     int budget;
+    int left;  // of the budget of the step, without the limit of background requests
     Drafts drafts = {};
     bool background = false;     // the rows of background requests are being planned
     bool beside_others = false;  // their number is limited because of other requests' rows
+    ImageWork image_work = {};
+
+    void take_rows(int rows) {
+      budget = std::max(0, budget - rows);
+      left -= rows;
+    }
   };
   // Decoding sequences that may have rows in the next step.
   struct DecodeGroup {
@@ -187,9 +200,9 @@ class Scheduler {
   // queue.
   bool fetch_from_disk(Sequence& sequence);
   void take_from_disk();
-  // Pages that must be available to admit the sequence beside `running` others. It already shares
-  // its cached prefix.
-  int pages_to_admit(const Sequence& sequence, int running) const;
+  // Pages that must be available to admit the sequence beside all running ones but those of `without`.
+  // It already shares its cached prefix.
+  int pages_to_admit(const Sequence& sequence, const std::vector<Sequence*>& without = {}) const;
   // Moves the sequence from the queue to the running ones if the pool has enough pages and its
   // adapter can get a slot.
   bool admit(Sequence& sequence);
@@ -203,6 +216,26 @@ class Scheduler {
   void preempt(Sequence& sequence);
   void requeue(Sequence& sequence);
 
+  // Of the sequence's next `rows` rows those that can run: up to an image that is not encoded, or that
+  // would have to be divided.
+  int rows_with_images(const Sequence& sequence, int rows, const Plan& plan) const;
+  // Gives the sequence's rows from `first_row` of the step on, at positions from `start` on, their images
+  // and positions.
+  void place_images(const Sequence& sequence, int first_row, int start, Plan& plan);
+  std::vector<ImageStore::Wanted> wanted_images() const;
+  // Adds a piece of an encoding to the step, if a sequence needs one.
+  void encode_images(Plan& plan);
+  // Running sequences that need the image which the step encodes.
+  std::vector<Sequence*> waiting_for_image(const Step& step) const;
+  // Pages that running sequences, but not those of `without`, will need once their images are encoded.
+  int pages_reserved_for_images(const std::vector<Sequence*>& without) const;
+  // True if an earlier choice of the same request runs and has an image to compute: once it has, this
+  // one shares its rows.
+  bool waits_for_choice(const Sequence& sequence) const;
+  // For the reports of later prompts.
+  void remember(const Sequence& sequence);
+  void count_images(const Sequence& sequence, int hit);
+
   // Passes an entry's results on to its sequence, and ends the sequence if they do.
   void take_results(const StepEntry& entry, StepReader& reader, Update& update);
   void end(Sequence& sequence, FinishReason reason, Update& update);
@@ -213,7 +246,8 @@ class Scheduler {
   PrefixCache& prefixes_;
   PrefixDisk* disk_;
   MaskWorker mask_worker_;
-  AdapterSlots adapter_slots_;                           // outlives the sequences
+  AdapterSlots adapter_slots_;  // outlives the sequences
+  ImageStore image_store_;
   std::map<Rank, std::unique_ptr<Sequence>> sequences_;  // all, until no step uses them
   Queue waiting_;
   struct Restoring {

@@ -69,6 +69,7 @@ Scheduler::Candidate Scheduler::next_waiting(bool background) const {
   Candidate found;
   for (const auto& [rank, sequence] : waiting_) {
     if (rank.background != background) return found;
+    if (waits_for_choice(*sequence)) continue;
     // Sequences with an adapter keep its slot occupied, so only a limited number of them may pass one
     // that waits for a slot. Then the slots become free one by one.
     const bool may_pass = found.passed == nullptr || sequence->request().adapter == nullptr ||
@@ -118,8 +119,7 @@ std::vector<Sequence*> Scheduler::giving_way_to(const Sequence& sequence) const 
 
 bool Scheduler::has_pages_without(const std::vector<Sequence*>& others, Sequence& sequence) {
   sequence.reuse_prefix();
-  const int left = static_cast<int>(running_.size() - others.size());
-  const int missing = pages_to_admit(sequence, left) - prefixes_.pool().available_pages();
+  const int missing = pages_to_admit(sequence, others) - prefixes_.pool().available_pages();
   sequence.restart();
   return missing <= pages_held_only_by(others, prefixes_.pool());
 }
@@ -129,11 +129,13 @@ void Scheduler::give_way(Sequence& sequence) {
   preempt(sequence);
 }
 
-int Scheduler::pages_to_admit(const Sequence& sequence, int running) const {
+int Scheduler::pages_to_admit(const Sequence& sequence,
+                              const std::vector<Sequence*>& without) const {
   const CachePlan& plan = prefixes_.plan();
+  const int running = static_cast<int>(running_.size() - without.size());
   // One page per group for every running sequence, so that it is not preempted immediately.
   return sequence.missing_pages(plan, options_.max_num_batched_tokens) +
-         running * static_cast<int>(plan.groups.size());
+         running * static_cast<int>(plan.groups.size()) + pages_reserved_for_images(without);
 }
 
 bool Scheduler::admit(Sequence& sequence) {
@@ -143,7 +145,7 @@ bool Scheduler::admit(Sequence& sequence) {
   const int hit = sequence.reuse_prefix();
   // A sequence that would be the only one running always fits.
   const bool careful = !running_.empty() && suspects_.empty();
-  const int pages = pages_to_admit(sequence, static_cast<int>(running_.size()));
+  const int pages = pages_to_admit(sequence);
   if (careful && pages > prefixes_.pool().available_pages()) {
     sequence.restart();
     return false;
@@ -154,8 +156,9 @@ bool Scheduler::admit(Sequence& sequence) {
     if (sequence.choice() == 0 && sequence.request().pooling == Pooling::kNone) {
       sequence.cache_report = std::make_shared<const CacheReport>(
           explain_hit(sequence, hit, options_.enable_prefix_caching, history_, prefixes_.plan()));
-      history_.remember(sequence.tokens(), owner_of(sequence));
+      remember(sequence);
     }
+    count_images(sequence, hit);
     sequence.scheduled = std::chrono::steady_clock::now();
     stats_.prefix_queries += static_cast<uint64_t>(known);
     stats_.prefix_hits += static_cast<uint64_t>(hit);

@@ -17,6 +17,12 @@ Sequence::Sequence(std::shared_ptr<const RequestShared> shared, int choice, Pref
   if (request().pooling != Pooling::kNone) pooled_.emplace(request().pooling, prompt_length());
 }
 
+const PromptImage* Sequence::next_image() const {
+  for (const PromptImage& image : request().images)
+    if (image.last_row() >= computed_) return &image;
+  return nullptr;
+}
+
 int Sequence::reuse_limit() const {
   if (pooled_) return pooled_->droppable();
   // At least one row must run: the one that draws.

@@ -65,6 +65,8 @@ class Sequence {
     const bool waits = drafts_ != nullptr && tokens_in_flight_ > 0;
     return !waits && length() < shared_->max_length ? length() - computed_ : 0;
   }
+  // The first image with rows that have not been computed; null if there is none.
+  const PromptImage* next_image() const;
   // True if all tokens but the newest have been computed.
   bool is_decoding() const { return computed_ > 0 && length() - computed_ == 1; }
 

@@ -44,8 +44,8 @@ class StepRunner {
   virtual void start(const Batch& batch) = 0;
   // Waits for the oldest step. Throws if it, or a step after it, failed.
   virtual StepResult finish() = 0;
-  // After start() or finish() has thrown: waits for running steps and drops all of them. Nothing
-  // they wrote may be used.
+  // After start() or finish() has thrown: waits for running steps and drops all of them, and all
+  // images. Nothing they wrote may be used.
   virtual void drop() = 0;
 };
 

@@ -34,9 +34,11 @@ Awaitable<std::invoke_result_t<Work&, std::string, const api::Preparation&>> wit
 template <typename Work>
 Awaitable<std::invoke_result_t<Work&, const api::Json&, const api::Preparation&>> with_json_body(
     ServerContext& context, Exchange& exchange, Work work) {
-  auto parsing = [work = std::move(work)](const std::string& text,
+  auto parsing = [work = std::move(work)](std::string text,
                                           const api::Preparation& preparation) mutable {
-    return work(api::parse_object(text), preparation);
+    const api::Json body = api::parse_object(text);
+    text = std::string();  // with images, long; the work may wait for others
+    return work(body, preparation);
   };
   co_return co_await with_text_body(context, exchange, std::move(parsing));
 }

@@ -157,6 +157,7 @@ void OutputStream::submit() {
     }
     Request request = job_.engine;
     request.prompt = job_.prompts[i].tokens;
+    request.images = job_.prompts[i].images;
     request.resumed = resumed_of(i);
     // The prompt's log probabilities came with the first token of the first choice.
     if (!request.resumed.empty() && !request.resumed.front().tokens.empty())

@@ -19,6 +19,9 @@
 
 namespace octavo::server {
 
+// HttpLimits::body_bytes of a server whose model takes images.
+inline constexpr size_t kImageBodyBytes = 32u << 20;
+
 // Time and memory limits per client.
 struct HttpLimits {
   size_t header_bytes = 64u << 10;                        // more: 431

@@ -42,7 +42,7 @@ class TextTask : public TextJob {
  protected:
   void run() noexcept override {
     try {
-      result_.emplace(work_(api::Preparation{.stop = stop_token()}));
+      result_.emplace(work_(api::Preparation{.stop = stop_token(), .waiting = &waiting_}));
     } catch (...) {
       error_ = std::current_exception();
     }

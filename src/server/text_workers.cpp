@@ -136,13 +136,15 @@ void TextWorkers::submit(std::shared_ptr<TextJob> job) {
   wake_.notify_one();
 }
 
-// Of the jobs outside the pool, the oldest, unless one was asked just now.
+// Of the jobs outside the pool, the oldest, unless one was asked just now. One that waits is the last
+// choice: without it, no processor time is won.
 std::shared_ptr<TextJob> TextWorkers::job_to_stop(Clock::time_point now) {
   if (now - last_stop_ < kTimeToStop) return nullptr;
   const Worker* oldest = nullptr;
+  const auto rank = [](const Worker& worker) { return std::pair(worker.waits(), worker.began); };
   for (const Worker& worker : workers_) {
     if (!worker.outside || worker.job == nullptr || worker.job->stop_reason() != nullptr) continue;
-    if (oldest == nullptr || worker.began < oldest->began) oldest = &worker;
+    if (oldest == nullptr || rank(worker) < rank(*oldest)) oldest = &worker;
   }
   if (oldest == nullptr) return nullptr;
   last_stop_ = now;
@@ -157,17 +159,25 @@ void TextWorkers::relieve() {
     if (stopping_) return;
     done = take_done();
     const auto now = Clock::now();
-    auto outside = std::ranges::count_if(workers_, &Worker::outside);
+    // Outside the pool.
+    auto waiting = std::ranges::count_if(
+        workers_, [](const Worker& worker) { return worker.outside && worker.waits(); });
+    auto busy = std::ranges::count_if(workers_, &Worker::outside) - waiting;
     int left = 0;  // threads in the pool without a long job
     for (Worker& worker : workers_) {
       if (worker.outside) continue;
       if (worker.job == nullptr || now - worker.began < options_.long_job) {
         ++left;
-      } else if (outside < options_.most_long_jobs && try_start_worker()) {
+        continue;
+      }
+      const bool waits = worker.waits();
+      const bool has_room =
+          waits ? waiting < options_.most_waiting_jobs : busy < options_.most_long_jobs;
+      if (has_room && try_start_worker()) {
         // The new worker is at the end of the list, where this loop counts it.
         worker.outside = true;
         lower_priority(worker.thread_id);
-        ++outside;
+        ++(waits ? waiting : busy);
       }
     }
     if (left == 0) stopped = job_to_stop(now);
@@ -215,7 +225,8 @@ int TextWorkers::busy_for(std::chrono::milliseconds time) const {
   const std::lock_guard lock(mutex_);
   const auto now = Clock::now();
   return static_cast<int>(std::ranges::count_if(workers_, [&](const Worker& worker) {
-    return worker.job != nullptr && now - worker.began >= time;
+    if (worker.job == nullptr || worker.waits()) return false;
+    return now - std::max(worker.began, worker.job->waiting().last_end()) >= time;
   }));
 }
 

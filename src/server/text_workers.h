@@ -4,7 +4,8 @@
 // Long jobs never occupy the pool: a job that runs for longer than `long_job` takes its thread out
 // of the pool. A new thread replaces it, and the old one runs with lower priority and ends with its
 // job. At most `most_long_jobs` threads are outside the pool. When the pool is full of further long
-// jobs, the oldest one outside is asked to stop.
+// jobs, the oldest one outside is asked to stop. Jobs that wait (api::Waiting) have a limit of their
+// own.
 #pragma once
 
 #include <atomic>
@@ -16,6 +17,8 @@
 #include <mutex>
 #include <stop_token>
 #include <thread>
+
+#include "api/preparation.h"
 
 namespace octavo::server {
 
@@ -30,10 +33,13 @@ class TextJob {
   void stop(const char* reason);
   // Why the job was stopped; null if it was not.
   const char* stop_reason() const { return reason_.load(); }
+  const api::WaitRecord& waiting() const { return waiting_; }
 
  protected:
   virtual void run() noexcept = 0;    // on a worker
   virtual void ended() noexcept = 0;  // on the I/O thread, also if it never ran
+
+  api::WaitRecord waiting_;  // of the work
 
  private:
   friend class TextWorkers;
@@ -43,7 +49,8 @@ class TextJob {
 
 struct TextWorkerOptions {
   int threads = 2;
-  int most_long_jobs = 16;  // most of them wait for a helper process
+  int most_long_jobs = 16;      // most of them wait for a helper process
+  int most_waiting_jobs = 256;  // for images: their turn to be decoded, or a download
   std::chrono::milliseconds long_job{200};
 };
 
@@ -66,7 +73,7 @@ class TextWorkers {
   // Drops queued jobs and ends the threads. False if a job is still running after `limit`.
   bool stop(std::chrono::milliseconds limit);
 
-  // Number of threads that have run one job for at least this long.
+  // Number of threads that have run one job for at least this long since it last waited.
   int busy_for(std::chrono::milliseconds time) const;
   std::chrono::milliseconds long_job() const { return options_.long_job; }
 
@@ -81,6 +88,8 @@ class TextWorkers {
     int thread_id = 0;     // of the system, for its priority
     bool outside = false;  // of the pool
     bool done = false;
+
+    bool waits() const { return job != nullptr && job->waiting().waits(); }
   };
 
   void start_worker();

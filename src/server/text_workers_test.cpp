@@ -171,6 +171,41 @@ TEST_F(TextWorkersTest, TheOldestLongJobIsStoppedWhenThereAreTooMany) {
   run_until({0, 1, 2, 3});
 }
 
+TEST_F(TextWorkersTest, JobsThatWaitAreNeitherStuckNorStopped) {
+  const auto wait = [&](const api::Preparation& preparation) {
+    const api::Waiting waiting(preparation);
+    while (!release_) {
+      preparation.check();
+      std::this_thread::sleep_for(1ms);
+    }
+    return 1;
+  };
+  for (int i = 0; i < 8; ++i) start(wait, {.exchange = &client_});
+  start([](const api::Preparation&) { return 42; });
+  run_until({8});
+  EXPECT_EQ(outcomes_[8], "42");
+  EXPECT_EQ(workers_.busy_for(0ms), 0);
+  release_ = true;
+  run_until({0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_EQ(std::ranges::count(outcomes_, "1"), 8);
+}
+
+TEST_F(TextWorkersTest, AJobIsBusySinceItLastWaited) {
+  std::atomic<bool> waited = false;
+  start([&](const api::Preparation& preparation) {
+    std::this_thread::sleep_for(500ms);
+    { const api::Waiting waiting(preparation); }
+    waited = true;
+    while (!release_) std::this_thread::sleep_for(1ms);
+    return 1;
+  });
+  while (!waited) io_.run_one_for(1ms);
+  EXPECT_EQ(workers_.busy_for(450ms), 0);
+  EXPECT_EQ(workers_.busy_for(0ms), 1);
+  release_ = true;
+  run_until({0});
+}
+
 TEST_F(TextWorkersTest, AStoppedJobInTheQueueNeverRuns) {
   for (int i = 0; i < 2; ++i)
     start([&](const api::Preparation&) {

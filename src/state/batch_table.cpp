@@ -151,10 +151,17 @@ void BatchTable::begin(int64_t key, int64_t total, int64_t now) {
 
 std::optional<BatchLine> BatchTable::next_line(int64_t key, int64_t line) const {
   Statement found = connection_.prepare(
-      "SELECT line, custom_id, text FROM batch_lines WHERE batch = ? AND line > ? AND outcome = 0"
-      " ORDER BY line LIMIT 1");
+      "SELECT line, custom_id, length(text) FROM batch_lines"
+      " WHERE batch = ? AND line > ? AND outcome = 0 ORDER BY line LIMIT 1");
   if (!found.bind(key).bind(line).step()) return std::nullopt;
-  return BatchLine{.line = found.integer(0), .custom_id = found.text(1), .request = found.text(2)};
+  return BatchLine{.line = found.integer(0), .custom_id = found.text(1), .bytes = found.integer(2)};
+}
+
+std::optional<std::string> BatchTable::request_of(int64_t key, int64_t line) const {
+  Statement found = connection_.prepare(
+      "SELECT text FROM batch_lines WHERE batch = ? AND line = ? AND outcome = 0");
+  if (!found.bind(key).bind(line).step()) return std::nullopt;
+  return found.text(0);
 }
 
 bool BatchTable::answer(int64_t key, int64_t line, LineOutcome outcome, std::string_view text) {

@@ -37,6 +37,7 @@ struct BatchLine {
   int64_t line = 0;  // in the order of the input, from 1
   std::string custom_id = {};
   std::string request = {};  // JSON
+  int64_t bytes = 0;         // of the request, set by next_line()
 };
 
 enum class LineOutcome : uint8_t { kNone = 0, kCompleted = 1, kFailed = 2 };
@@ -75,8 +76,10 @@ class BatchTable {
   bool add_line(int64_t key, const BatchLine& line);
   // After all lines were added. A batch that was cancelled meanwhile keeps its status.
   void begin(int64_t key, int64_t total, int64_t now);
-  // The first line after `line` that is not answered.
+  // The first line after `line` that is not answered, without its request, which may be long.
   std::optional<BatchLine> next_line(int64_t key, int64_t line) const;
+  // Of a line that is not answered.
+  std::optional<std::string> request_of(int64_t key, int64_t line) const;
   // False if the line was answered before; then nothing changes.
   bool answer(int64_t key, int64_t line, LineOutcome outcome, std::string_view text);
   // Writes the answers to files in the order of the input, and gives the batch its last status.

@@ -83,6 +83,17 @@ TEST_F(TablesTest, ALineIsAnsweredOnce) {
   EXPECT_EQ(batches_.find("a", "b")->completed, 1);
   EXPECT_EQ(batches_.find("a", "b")->failed, 0);
   EXPECT_EQ(batches_.next_line(batch.key, 0)->line, 2);
+  EXPECT_FALSE(batches_.request_of(batch.key, 1));
+}
+
+TEST_F(TablesTest, TheRequestOfALineIsReadApart) {
+  BatchRecord batch{.id = "b", .owner = "a"};
+  batches_.create(batch);
+  batches_.add_line(batch.key, {.line = 1, .custom_id = "one", .request = "{\"a\":\"\u00e9\"}"});
+  const BatchLine line = *batches_.next_line(batch.key, 0);
+  EXPECT_EQ(line.request, "");
+  EXPECT_EQ(line.bytes, 10);
+  EXPECT_EQ(batches_.request_of(batch.key, 1), "{\"a\":\"\u00e9\"}");
 }
 
 TEST_F(TablesTest, AnswersAreInTheOrderOfTheInput) {

@@ -93,29 +93,32 @@ def dump_logits(build_dir, tmp_path_factory):
     """dump_logits(model, prompts, **options) returns the logits of all positions. Asserts that the run used the requested
     kernels."""
     out = tmp_path_factory.mktemp("logits") / "logits.bin"
-    programs: dict[str | None, LineProgram] = {}  # by instruction set; None: the machine's best
+    programs: dict[tuple[str | None, int], LineProgram] = {}  # by instruction set (None: the machine's best) and threads (0: all)
     done: dict[tuple, Dump] = {}  # tests compare the same few runs with each other
 
     def run(model: Path, prompts: list[list[int]], *, dtype: str | None = "float32", block_tokens: int = 16,
             kernels: str = "native", chunk: int = 0, batch: bool = False, isa: str | None = None,
             mtp: bool = False, adapters: list[Path] = (), adapter_of: list[int] | None = None, merge: Path | None = None,
-            lora_experts: bool = False) -> Dump:
+            lora_experts: bool = False, images: list[list[dict]] | None = None, image_rows: int = 512, threads: int = 0) -> Dump:
         path = Path(os.environ["OCTAVO_ARM64_LOGITS"]) if isa == "neon" else build_dir / "tests" / "dump_logits"
-        program = programs.setdefault(isa, LineProgram(path, {"OCTAVO_ISA": isa} if isa else {}))
+        environment = ({"OCTAVO_ISA": isa} if isa else {}) | ({"OCTAVO_THREADS": str(threads)} if threads else {})
+        program = programs.setdefault((isa, threads), LineProgram(path, environment))
         order = json.dumps({"model": str(model), "dtype": dtype, "block_tokens": block_tokens, "kernels": kernels,
                             "chunk": chunk, "prompts": prompts, "out": str(out), "batch": batch, "mtp": mtp,
                             **({"adapters": [str(a) for a in adapters]} if adapters else {}),
                             **({"adapter_of": adapter_of} if adapter_of else {}),
                             **({"lora_experts": True} if lora_experts else {}),
+                            **({"images": images, "image_rows": image_rows} if images else {}),
                             **({"merge": str(merge)} if merge else {})})
-        if (order, isa) not in done:
+        key = (order, isa, threads)
+        if key not in done:
             answer = program.ask(order)
             values = np.fromfile(out, "<f4").reshape(-1, answer["vocab"])
             out.unlink()
             assert len(values) == sum(map(len, prompts))
-            done[order, isa] = Dump(np.split(values, np.cumsum([len(p) for p in prompts])[:-1]), answer["launches"])
-        done[order, isa].took(kernels)
-        return done[order, isa]
+            done[key] = Dump(np.split(values, np.cumsum([len(p) for p in prompts])[:-1]), answer["launches"])
+        done[key].took(kernels)
+        return done[key]
 
     yield run
     for program in programs.values():

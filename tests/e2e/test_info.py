@@ -154,6 +154,13 @@ def test_an_embedding_model_is_reported_as_one(info, make_model, tmp_path):
     assert "pooling_mode_cls_token" in info(bad).stderr
 
 
+def test_the_tower_of_images_is_shown_or_why_there_is_none(info, make_model):
+    assert re.search(r"images +Qwen, 3 layers of 144, patches of 16\n +[0-9.]+. parameters, ", info(make_model("qwen3.5-vision")).stdout)
+    # As converted by mlx-lm, which keeps vision_config.
+    assert re.search(r"images +none: .*no tensor is named", info(make_model("qwen3.5-mlx")).stdout)
+    assert re.search(r"images +none: the model takes text only", info(make_model("qwen3")).stdout)
+
+
 def test_json_has_the_same_facts(octavo, smollm2_gguf):
     done = subprocess.run([octavo, "info", smollm2_gguf, "--json"], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

@@ -121,7 +121,7 @@ def test_ignored_hints_are_listed(server):
 
 @pytest.mark.parametrize("fields, named", [
     ({"messages": []}, "messages"),
-    ({"messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64"}}]}]}, "messages[0].content[0]"),
+    ({"messages": [{"role": "user", "content": [{"type": "image", "source": {"type": "base64"}}]}]}, "messages[0].content[0].source.data"),
     ({"messages": [{"role": "user", "content": [{"type": "document", "source": {}}]}]}, "messages[0].content[0]"),
     ({"max_tokens": -1}, "max_tokens"),
     ({"temperature": 1000}, "temperature"),

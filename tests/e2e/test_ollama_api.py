@@ -210,7 +210,7 @@ def test_ignored_options_are_listed(server):
 
 
 @pytest.mark.parametrize("fields, named", [
-    ({"messages": [{"role": "user", "content": "a", "images": ["aGk="]}]}, "messages[0].images"),
+    ({"messages": [{"role": "user", "content": "a", "images": ["aGk="]}]}, "messages[0].images[0]"),
     ({"messages": "hi"}, "messages"), ({"format": "xml"}, "format"), ({"think": True}, "think"),
     ({"options": {"mirostat": 2}}, "options.mirostat"), ({"options": {"temperature": "hot"}}, "options.temperature"),
     ({"options": {"repeat_penalty": 1.1, "repeat_last_n": 64}}, "options.repeat_last_n"),

@@ -144,7 +144,7 @@ def test_input_tokens_are_counted(client):
 @pytest.mark.parametrize("fields, named", [
     ({"background": True}, "background"),
     ({"input": []}, "input"),
-    ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]}, "input[0].content[0]"),
+    ({"input": [{"role": "user", "content": [{"type": "input_image", "image_url": "x"}]}]}, "input[0].content[0].image_url"),
     ({"input": [{"type": "item_reference", "id": "x"}]}, "input[0]"),
     ({"input": "x" * 5000}, "input"),
     ({"max_output_tokens": 0}, "max_output_tokens"),

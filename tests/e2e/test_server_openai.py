@@ -373,7 +373,7 @@ REFUSED_CHATS = {
     "min_tokens": {"extra_body": {"min_tokens": 13}},
     "messages": {"messages": [{"role": "user", "content": "word " * 3000}]},
     "messages[0].role": {"messages": [{"role": "king", "content": "x"}]},
-    "messages[0].content": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
+    "messages[0].content[0].image_url.url": {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]},
     "stream_options": {"stream_options": {"include_usage": True}},
 }
 

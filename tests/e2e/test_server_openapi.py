@@ -75,7 +75,7 @@ VALID = {
                        "add_special_tokens": False, "priority": -3, "request_id": "mine", "cache_salt": "salt",
                        "keep_alive": "5m", "user": "me", "metadata": {"a": "b"}, "store": True, "service_tier": "auto", "timeout": 3},
     "/api/chat": {"messages": MESSAGES, "tools": CHAT_PROMPT["tools"], "tool_choice": "auto", "parallel_tool_calls": True} | OLLAMA,
-    "/api/generate": {"prompt": "Hi", "system": "Be short", "raw": False} | OLLAMA,
+    "/api/generate": {"prompt": "Hi", "system": "Be short", "raw": False, "images": []} | OLLAMA,
     "/api/embed": {"input": ["Hi", "there"], "truncate": False, "dimensions": 16} | OLLAMA_EMBED,
     "/api/embeddings": {"prompt": "Hi"} | OLLAMA_EMBED,
     "/api/show": {"model": "tiny", "name": "tiny", "verbose": True, "system": "x", "template": "x", "options": {}},
@@ -190,7 +190,7 @@ HARMFUL = {
 }
 
 
-FEW_REFUSED = {"/v1/embeddings": 6, "/v1/messages": 3, "/v1/responses": 5, "/api/chat": 1, "/api/generate": 8}
+FEW_REFUSED = {"/v1/embeddings": 6, "/v1/messages": 3, "/v1/responses": 5, "/api/chat": 1, "/api/generate": 7}
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", *FEW_REFUSED])

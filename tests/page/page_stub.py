@@ -24,7 +24,7 @@ TYPES = {
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'"
+POLICY = "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'self'; object-src 'none'"
 
 @dataclass
 class Stub:
@@ -33,6 +33,7 @@ class Stub:
     api_key: str | None = None
     template: bool = True  # whether the model has a chat template
     metrics: bool = True
+    images: bool = False  # whether the model takes images
     model: str = "stub/tiny-model"
     aliases: list[str] = field(default_factory=list)  # other names of the model
     defaults: dict = field(default_factory=lambda: {"temperature": 0.699999988, "top_p": 0.95, "top_k": 40, "min_p": 0.05,
@@ -65,12 +66,18 @@ def _first_word(text: str) -> str:
     return re.match(r"\s*(\w*)", text)[1]
 
 
+def _text_of(content: str | list) -> str:
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
 def _answer(text: str) -> str:
     return BY_WORD.get(_first_word(text), PLAIN.format(text))
 
 
 def _card(stub: Stub, name: str) -> dict:
     card = {"id": name, "root": "/models/tiny", "max_model_len": 8192, "default_sampling_params": stub.defaults}
+    if stub.images:
+        card["architecture"] = {"input_modalities": ["text", "image"]}
     if name not in stub.states:
         return card
     status = {"value": stub.states[name]}
@@ -162,7 +169,7 @@ class Handler(BaseHTTPRequestHandler):
         self.stub.bodies.append(body)
         self.stub.running += 1
         try:
-            self.stream(body["messages"][-1]["content"] if chat else body["prompt"], chat)
+            self.stream(_text_of(body["messages"][-1]["content"]) if chat else body["prompt"], chat)
         except (BrokenPipeError, ConnectionResetError):
             self.stub.dropped += 1
             self.close_connection = True

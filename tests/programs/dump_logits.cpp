@@ -8,12 +8,15 @@
 //         layer (those of a prompt's last position are of no use), "out": path,
 //         "adapters": [folders of LoRA adapters], "adapter_of": [index of each prompt's, -1: none],
 //         "lora_experts": adapters may change experts,
-//         "merge": folder of an adapter to merge into the weights}
+//         "merge": folder of an adapter to merge into the weights,
+//         "images": [[{"file": path, "offset": of its first placeholder}, ...] of each prompt],
+//         "image_rows": patches that the tower multiplies at once}
 // out: float32 logits of every position, prompts one after the other ([tokens, vocab] each)
 // stdout, one line each: {"vocab": n, "launches": {"paged_attention.cpu": n, ...}} or {"error": text}
 #include <algorithm>
 #include <fstream>
 #include <iostream>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -25,7 +28,10 @@
 #include "models/adapters/adapter_memory.h"
 #include "models/adapters/merged_adapter.h"
 #include "models/model_description.h"
+#include "scheduler/image_positions.h"
+#include "support/prompt_images.h"
 #include "support/simulated_device.h"
+#include "vision/decode_image.h"
 
 namespace octavo {
 namespace {
@@ -33,12 +39,101 @@ namespace {
 using Json = nlohmann::json;
 using Prompt = std::vector<TokenId>;
 
+// Images of all prompts, encoded before the first step.
+class DumpedImages {
+ public:
+  // `tower`: null if no prompt has images.
+  DumpedImages(const Json& request, const ModelDescription& model, const LoadedTower* tower,
+               KernelPath path)
+      : three_axes_(has_three_axes(model.plan)) {
+    if (tower == nullptr) return;
+    sees_block_ = tower->plan.sees_block;
+    tower_ = tower;
+    encoder_.emplace(tower->plan, *tower->tower, tower->rows_at_once, path);
+    for (const Json& prompt : request.at("images")) {
+      images_.emplace_back();
+      for (const Json& image : prompt)
+        images_.back().push_back(prompt_image(
+            tower->plan, decode_file(image.at("file").get<std::string>()), image.at("offset")));
+    }
+  }
+
+  ImageEncoder* encoder() { return encoder_ ? &*encoder_ : nullptr; }
+
+  void encode(Runner& runner) {
+    for (const auto& prompt : images_) {
+      ids_.emplace_back();
+      for (const PromptImage& image : prompt) {
+        ids_.back().push_back(++last_id_);
+        for (int piece = 0; piece < tower_->pieces(image); ++piece) {
+          Batch batch;
+          batch.image_work.encodes = last_id_;
+          if (piece == 0) batch.image_work.pixels = image.pixels;
+          runner.logits(batch);
+        }
+      }
+    }
+  }
+
+  // The end of a chunk [start, end) that divides no image, if that is not allowed.
+  size_t end_of_chunk(size_t prompt, size_t end) const {
+    if (!sees_block_) return end;
+    for (const PromptImage& image : images_[prompt]) {
+      const auto first = static_cast<size_t>(image.offset);
+      const auto last = static_cast<size_t>(image.last_row());
+      if (first < end && end <= last) end = last + 1;
+    }
+    return end;
+  }
+
+  // Rows [first, first + count) of the step are those of the prompt from `start` on.
+  void place(BatchBuilder& builder, size_t prompt, int first, int start, int count) const {
+    if (images_.empty()) return;
+    for (int row = first; row < first + count; ++row) {
+      const int index = start + row - first;
+      if (three_axes_) builder.set_rope(row, rope_position(images_[prompt], index));
+      for (size_t i = 0; i < images_[prompt].size(); ++i)
+        place_row(builder, row, index, images_[prompt][i], ids_[prompt][i]);
+    }
+  }
+
+ private:
+  static Image decode_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    const std::string bytes{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
+    return decode_image(std::as_bytes(std::span(bytes)));
+  }
+
+  void place_row(BatchBuilder& builder, int row, int index, const PromptImage& image,
+                 ImageId id) const {
+    const int width = image.grid_w + (image.row_breaks ? 1 : 0);
+    const int line = (index - image.offset) / width;
+    const int column = (index - image.offset) % width;
+    if (index < image.offset || index >= image.end() || column == image.grid_w) return;
+    builder.place_image(
+        {.row = row, .image = id, .first = line * image.grid_w + column, .count = 1});
+    if (sees_block_) builder.set_last_visible(row, image.last_row());
+  }
+
+  bool three_axes_;
+  bool sees_block_ = false;
+  const LoadedTower* tower_ = nullptr;
+  std::optional<ImageEncoder> encoder_;
+  std::vector<std::vector<PromptImage>> images_;  // by prompt; empty: none has any
+  std::vector<std::vector<ImageId>> ids_;
+  ImageId last_id_ = 0;
+};
+
+KernelPath path_of(const Json& request) {
+  return request.at("kernels") == "reference" ? KernelPath::kReference : KernelPath::kNative;
+}
+
 class Dumper {
  public:
-  // `adapters`: null without any.
+  // `adapters`, `tower`: null without any.
   Dumper(const Json& request, const ModelDescription& description, const DecoderModel& model,
-         AdapterMemory* adapters)
-      : path_(request.at("kernels") == "reference" ? KernelPath::kReference : KernelPath::kNative),
+         AdapterMemory* adapters, const LoadedTower* tower)
+      : path_(path_of(request)),
         chunk_(request.value("chunk", 0)),
         mtp_(description.plan.mtp.has_value()),
         plan_(plan_cache(description.plan.cache_specs(description.dtype, KvFormat::kPlain),
@@ -47,8 +142,10 @@ class Dumper {
         adapter_of_(request.value("adapter_of", std::vector<int>(prompts_.size(), -1))),
         kv_(plan_, page_count(), path_),
         pool_(kv_.page_count()),
-        runner_(model, kv_, {.path = path_, .adapters = adapters}) {
+        images_(request, description, tower, path_),
+        runner_(model, kv_, {.path = path_, .adapters = adapters, .images = images_.encoder()}) {
     fill_with_nan();
+    images_.encode(runner_);
   }
 
   // Logits per prompt, each [tokens * vocab].
@@ -92,12 +189,14 @@ class Dumper {
         const Prompt& prompt = prompts_[which[i]];
         if (done[i] == prompt.size()) continue;
         const size_t left = prompt.size() - done[i];
-        const size_t rows = chunk_ > 0 ? std::min(left, static_cast<size_t>(chunk_)) : left;
+        const size_t chunk = chunk_ > 0 ? std::min(left, static_cast<size_t>(chunk_)) : left;
+        const size_t rows = images_.end_of_chunk(which[i], done[i] + chunk) - done[i];
         if (!pages[i].grow_to(static_cast<int>(done[i] + rows)))
           throw std::runtime_error("pool too small");
         const int first =
             builder.add_sequence(std::span(prompt).subspan(done[i], rows),
                                  static_cast<int>(done[i]), pages[i], adapter_of_.at(which[i]));
+        images_.place(builder, which[i], first, static_cast<int>(done[i]), static_cast<int>(rows));
         pages[i].state().advance(static_cast<int>(done[i]));
         if (rows < left)
           builder.set_next_token(first + static_cast<int>(rows) - 1, prompt[done[i] + rows]);
@@ -128,8 +227,17 @@ class Dumper {
   std::vector<int> adapter_of_;  // slots
   KvStore kv_;
   PagePool pool_;
+  DumpedImages images_;
   Runner runner_;
 };
+
+// Null without images.
+std::unique_ptr<LoadedTower> load_tower(const Json& request, const ModelDescription& model,
+                                        WeightSource& source) {
+  if (!request.contains("images")) return nullptr;
+  if (!model.vision) throw std::runtime_error("no images: " + model.vision_absent);
+  return std::make_unique<LoadedTower>(model, source, request.value("image_rows", 512));
+}
 
 // The request's adapters, one per slot; null if there are none.
 std::unique_ptr<AdapterMemory> load_adapters(const Json& request, const ModelDescription& model) {
@@ -177,10 +285,11 @@ Json dump(const Json& request) {
     source.set_merged_adapter(
         std::make_unique<MergedAdapter>(request["merge"].get<std::string>(), description.plan));
   const DecoderModel model(description.plan, description.dtype, source);
+  const auto tower = load_tower(request, description, source);
   SimulatedDevice device(request.at("kernels") == "metal");
   std::ofstream out(request.at("out").get<std::string>(), std::ios::binary);
   const auto adapters = load_adapters(request, description);
-  Dumper dumper(request, description, model, adapters.get());
+  Dumper dumper(request, description, model, adapters.get(), tower.get());
   for (const auto& logits : dumper.run(request.value("batch", false))) {
     out.write(reinterpret_cast<const char*>(logits.data()),
               static_cast<std::streamsize>(logits.size() * sizeof(float)));

@@ -4,8 +4,14 @@
 //   {"image": FILE, "model": FOLDER, "out": OUT,             also resizes; OUT gets the patches as
 //    "max_tokens": N}                                        float32; without max_tokens: 1 << 20
 //   {"size": [W, H], "model": FOLDER, "max_tokens": N}       only the size that the model would see
+//   {"peak": true}                                           the process's peak memory in bytes
 // The model's folder has config.json, and preprocessor_config.json or processor_config.json.
+#ifndef __linux__
+#include <sys/resource.h>
+#endif
+
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -44,7 +50,23 @@ ImageProcessor read_processor(const std::filesystem::path& model) {
   return read_image_processor(read_json(model / "config.json"), preprocessor);
 }
 
+// The usage that wait4 reports begins with the memory of the process that forked this one, so it
+// cannot be used on Linux; on macOS it can.
+uint64_t peak_bytes() {
+#ifdef __linux__
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (line.starts_with("VmHWM:")) return std::stoull(line.substr(6)) << 10;
+  throw SetupError("/proc/self/status has no VmHWM");
+#else
+  struct rusage usage {};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss);
+#endif
+}
+
 Json run(const Json& order) {
+  if (order.contains("peak")) return {{"bytes", peak_bytes()}};
   Json result = Json::object();
   Image image;
   if (order.contains("image")) {

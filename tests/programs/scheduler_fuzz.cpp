@@ -24,6 +24,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
+#include <string_view>
 
 #include "scheduler/mtp_drafter.h"
 #include "scheduler/scheduler.h"
@@ -46,9 +47,10 @@ struct Options {
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
           pooled = 0, constrained = 0, races = 0, resumed = 0, background = 0, adapted = 0,
-          adapter_loads = 0;
+          adapter_loads = 0, images = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
-           accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0, fingerprint = 0;
+           accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0, fingerprint = 0,
+           images_encoded = 0, image_hits = 0;
   size_t most_in_flight = 0;
 };
 
@@ -56,6 +58,8 @@ constexpr int kVocab = 13;
 constexpr int kOperationsPerRound = 4000;
 constexpr int kMostDrafts = 8;
 constexpr int kAdapters = 5;
+constexpr std::string_view kImage = "image ";  // names of images; a number follows
+constexpr int kWithBreaks = 10;  // lines of images of this and higher numbers end with a break
 
 // One pool and one scheduler with random settings, driven for its share of operations, then until
 // idle.
@@ -75,6 +79,7 @@ class Round {
         disk_(tier_ ? std::make_unique<PrefixDisk>(prefixes_, *tier_, runner_) : nullptr),
         scheduler_(options_, prefixes_, disk_.get(), random_drafter()) {
     if (options_.pipeline_stages > 1) runner_.fails_in_order = chance(70);
+    runner_.images().pieces = pieces_;
   }
 
   void run(int operations) {
@@ -95,6 +100,8 @@ class Round {
     if (plan_.state) totals_.accepted_with_state += stats.accepted_tokens;
     totals_.restored += stats.disk.restored_tokens;
     totals_.corrupt += stats.disk.corrupt;
+    totals_.images_encoded += stats.images_encoded;
+    totals_.image_hits += stats.image_hits;
   }
 
  private:
@@ -175,7 +182,20 @@ class Round {
         .adapter_slots = chance(50) ? draw(1, 3) : 0,
         .pipeline_stages = stages};
     if (stages > 1) options.adapter_slots = 0;
+    if (stages == 1 && chance(60)) options.images = random_images(options);
     return options;
+  }
+
+  ImageOptions random_images(const SchedulerOptions& options) {
+    const int whole = options.max_num_batched_tokens - options.max_num_seqs + 1;
+    const bool sees_block = !plan_.state && whole >= 1 && chance(40);
+    const int most = sees_block ? std::min(whole, 30) : draw(1, 30);
+    return {.enabled = true,
+            .three_axes = chance(50),
+            .sees_block = sees_block,
+            .max_image_tokens = most,
+            .kept_tokens = most + draw(0, 40),
+            .pieces = [this](const PromptImage&) { return pieces_; }};
   }
 
   // Correct and wrong drafts.
@@ -283,13 +303,54 @@ class Round {
     if (chance(15)) request.sampling.repetition_penalty = 2;
     if (chance(15)) request.sampling.logprobs = 0;
     request.hash_logits = chance(15);
-    if (request.n == 1 && chance(20))
+    if (options_.images.enabled && chance(60)) add_images(request);
+    if (request.n == 1 && request.images.empty() && chance(20))
       request.pooling = chance(50) ? Pooling::kMean : Pooling::kLast;
     if (request.pooling == Pooling::kNone && chance(35)) {
       request.constraint = std::make_shared<ToyConstraint>(
           ToyRules{.vocab = kVocab, .stop = 3, .length = draw(1, 50), .closed = chance(80)});
     }
     return request;
+  }
+
+  static PromptImage image_number(int number, int offset) {
+    return {.identifier = fmt::format("{}{}", kImage, number),
+            .offset = offset,
+            .grid_h = number % 3 + 1,
+            .grid_w = number % 4 + 1,
+            .row_breaks = number >= kWithBreaks};
+  }
+  // The tokens of a block as the fake model sees them.
+  static std::vector<TokenId> seen_block(std::span<const TokenId> tokens, const ExtraKeys& extra) {
+    std::vector<TokenId> seen(tokens.begin(), tokens.end());
+    for (const ExtraKey& key : extra) {
+      if (!key.name.starts_with(kImage)) continue;
+      const int number = std::stoi(key.name.substr(kImage.size()));
+      const PromptImage image = image_number(number, 0);
+      const std::vector<TokenId> whole =
+          fake_seen(std::vector<TokenId>(static_cast<size_t>(image.length()), -1), {image});
+      for (int i = 0; i < image.length(); ++i) {
+        const auto at = std::get<int64_t>(key.value) + i;
+        if (at >= 0 && at < std::ssize(seen) && whole[static_cast<size_t>(i)] >= 0)
+          seen[static_cast<size_t>(at)] = whole[static_cast<size_t>(i)];
+      }
+    }
+    return seen;
+  }
+
+  // Few images, so that many requests have one of them, at the same place or at another.
+  void add_images(Request& request) {
+    int at = chance(40) ? 0 : draw(0, 12);
+    const auto length = static_cast<int>(request.prompt.size());
+    for (int count = draw(1, 3); count > 0; --count) {
+      const bool breaks = !options_.images.three_axes && !options_.images.sees_block && chance(40);
+      PromptImage image = image_number(draw(0, 5) + (breaks ? kWithBreaks : 0), at);
+      if (image.rows() > options_.images.max_image_tokens || image.end() > length) break;
+      image.pixels = fake_pixels(image.identifier);
+      at = image.end() + draw(0, 5);
+      request.images.push_back(std::move(image));
+      ++totals_.images;
+    }
   }
 
   Asked& add(Request request) {
@@ -300,7 +361,9 @@ class Round {
       asked.answers.push_back({request.prompt, sampling_of(request, choice),
                                request.constraint ? request.constraint->begin() : nullptr});
     if (request.pooling == Pooling::kNone && chance(20)) resume(asked, request);
-    validate(request, {.max_model_len = options_.max_model_len, .vocab = kVocab});
+    validate(request, {.max_model_len = options_.max_model_len,
+                       .vocab = kVocab,
+                       .max_image_tokens = options_.images.max_image_tokens});
     scheduler_.add(id, std::move(request));
     ++totals_.requests;
     totals_.adapted += asked.request.adapter != nullptr;
@@ -341,7 +404,7 @@ class Round {
   TokenId expected_token(Answer& answer, const Request& request) const {
     answer.sampling.position = static_cast<uint32_t>(answer.tokens.size());
     if (answer.state) answer.sampling.mask = mask_of(*answer.state);
-    return model_.next_token(answer.tokens, answer.sampling, request.adapter.get());
+    return model_.next_token(answer.tokens, answer.sampling, request.adapter.get(), request.images);
   }
   static void take_token(Answer& answer, TokenId token) {
     if (answer.state) OCTAVO_CHECK(answer.state->accept(token));
@@ -389,6 +452,10 @@ class Round {
           &batch.logit_rows, &batch.hidden_rows, &batch.next_sources, &batch.adapter_slots})
       add(*numbers);
     for (const BlockTable& table : batch.block_tables) add(table.pages);
+    add(batch.rope_positions);
+    add(batch.last_visible);
+    add(batch.image_work.drops);
+    hash = fake_mix(hash, batch.image_work.encodes);
     return hash;
   }
 
@@ -401,7 +468,9 @@ class Round {
                    scheduler_.waits_for_disk());
       return;
     }
-    OCTAVO_CHECK(batch->rows() > 0 && batch->rows() <= options_.step_rows());
+    OCTAVO_CHECK(batch->rows() > 0 || !batch->image_work.empty());
+    OCTAVO_CHECK(batch->rows() <= options_.step_rows());
+    check_positions(*batch);
     OCTAVO_CHECK(batch->sequences() <= options_.max_num_seqs);
     OCTAVO_CHECK(options_.pipeline_stages == 1 || !refers_to_earlier_step(*batch));
     totals_.fingerprint = fake_mix(totals_.fingerprint, fingerprint_of(*batch));
@@ -410,6 +479,34 @@ class Round {
     for (const int slot : batch->adapter_slots) OCTAVO_CHECK(slot < options_.adapter_slots);
     totals_.adapter_loads += static_cast<int64_t>(batch->adapter_loads.size());
     runner_.start(*batch);
+  }
+
+  // Rows that see later ones have them in the step. Rows without an image have the same position on all
+  // axes, at most their index.
+  void check_positions(const Batch& batch) const {
+    const auto rows = static_cast<size_t>(batch.rows());
+    OCTAVO_CHECK(batch.last_visible.empty() || batch.last_visible.size() == rows);
+    OCTAVO_CHECK(batch.rope_positions.empty() || batch.rope_positions.size() == 3 * rows);
+    std::vector<bool> has_image(rows, false);
+    for (const ImageRows& part : batch.image_rows) {
+      for (int i = 0; i < part.count; ++i) has_image.at(static_cast<size_t>(part.row + i)) = true;
+    }
+    for (size_t s = 0; s + 1 < batch.cu_seqlens_q.size(); ++s) {
+      const int end = batch.context_lens[s];
+      for (auto row = static_cast<size_t>(batch.cu_seqlens_q[s]);
+           row < static_cast<size_t>(batch.cu_seqlens_q[s + 1]); ++row) {
+        if (!batch.last_visible.empty()) {
+          OCTAVO_CHECK(batch.last_visible[row] >= batch.positions[row] &&
+                       batch.last_visible[row] < end);
+          OCTAVO_CHECK(has_image[row] || batch.last_visible[row] == batch.positions[row]);
+        }
+        if (batch.rope_positions.empty() || has_image[row]) continue;
+        const int time = batch.rope_positions[row];
+        OCTAVO_CHECK(time <= batch.positions[row] && time >= 0);
+        OCTAVO_CHECK(batch.rope_positions[rows + row] == time &&
+                     batch.rope_positions[2 * rows + row] == time);
+      }
+    }
   }
 
   void finish() {
@@ -431,7 +528,9 @@ class Round {
     runner_.fail_starts = 0;
     int64_t bound = 100;
     for (const auto& [id, asked] : asked_)
-      bound += 40ll * asked.request.n * (options_.max_model_len + asked.request.max_tokens);
+      bound +=
+          40ll * asked.request.n * (options_.max_model_len + asked.request.max_tokens) +
+          200ll * asked.request.n * pieces_ * static_cast<int64_t>(asked.request.images.size());
     for (int64_t steps = 0; !scheduler_.idle(); ++steps) {
       if (scheduler_.waits_for_disk()) --steps;
       OCTAVO_CHECK(steps < bound);  // no livelock
@@ -561,6 +660,7 @@ class Round {
   std::mt19937& random_;
   Totals& totals_;
   CachePlan plan_;
+  const int pieces_ = draw(1, 6);  // of the encoding of an image
   SchedulerOptions options_;
   PagePool pool_;
   PrefixCache prefixes_;
@@ -577,7 +677,8 @@ class Round {
   std::vector<Time> background_admissions_;
   std::vector<Wait> waits_;
   const std::vector<std::shared_ptr<const Adapter>> adapters_ = make_adapters();
-  PageInvariants invariants_{plan_, pool_, prefixes_, runner_, effects_of_adapters()};
+  PageInvariants invariants_{
+      plan_, pool_, prefixes_, runner_, effects_of_adapters(), &Round::seen_block};
 };
 
 int run(const Options& options) {
@@ -608,6 +709,9 @@ int run(const Options& options) {
                               {"accepted_with_state", totals.accepted_with_state},
                               {"restored_tokens", totals.restored},
                               {"corrupt_pages", totals.corrupt},
+                              {"images", totals.images},
+                              {"images_encoded", totals.images_encoded},
+                              {"image_hits", totals.image_hits},
                               {"most_steps_in_flight", totals.most_in_flight},
                               {"fingerprint", fmt::format("{:016x}", totals.fingerprint)}}
             << "\n";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 #include <span>
@@ -18,14 +19,17 @@ namespace octavo {
 class PageInvariants {
  public:
   // All arguments must outlive it. `effects`: fake_effect() of the adapters by the namespace of their
-  // prefixes; others have none.
+  // prefixes; others have none. `seen`: the tokens of a block as the fake model sees them, if that differs.
+  using Seen = std::function<std::vector<TokenId>(std::span<const TokenId>, const ExtraKeys&)>;
   PageInvariants(const CachePlan& plan, PagePool& pool, PrefixCache& prefixes,
-                 const FakeRunner& runner, std::map<CacheNamespace, uint64_t> effects = {})
+                 const FakeRunner& runner, std::map<CacheNamespace, uint64_t> effects = {},
+                 Seen seen = nullptr)
       : plan_(plan),
         pool_(pool),
         prefixes_(prefixes),
         runner_(runner),
-        effects_(std::move(effects)) {}
+        effects_(std::move(effects)),
+        seen_(std::move(seen)) {}
 
   void check() {
     check_states();
@@ -219,7 +223,9 @@ class PageInvariants {
     uint64_t before = parent == kRootNode ? 0 : cells_of(parent, known).back();
     const auto effect = effects_.find(prefixes_.index().space(node));
     std::vector<uint64_t> cells;
-    for (TokenId token : prefixes_.index().tokens(node)) {
+    const auto tokens = prefixes_.index().tokens(node);
+    for (TokenId token : seen_ ? seen_(tokens, prefixes_.index().extra(node))
+                               : std::vector<TokenId>(tokens.begin(), tokens.end())) {
       before = fake_cell(before, token, effect == effects_.end() ? 0 : effect->second);
       cells.push_back(before);
     }
@@ -231,6 +237,7 @@ class PageInvariants {
   PrefixCache& prefixes_;
   const FakeRunner& runner_;
   std::map<CacheNamespace, uint64_t> effects_;
+  Seen seen_;
   int64_t index_checks_ = 0;
 };
 

@@ -151,6 +151,17 @@ class Subscriber:
                 return hit
             time.sleep(0.005)
 
+    def wait_for(self, condition, timeout: float = 10) -> bool:
+        """Waits until condition(mirror) holds."""
+        end = time.monotonic() + timeout
+        while True:
+            with self.lock:
+                if condition(self.mirror):
+                    return True
+            if time.monotonic() > end:
+                return False
+            time.sleep(0.005)
+
     def close(self) -> None:
         self.stopping = True
         self.thread.join()

@@ -150,6 +150,10 @@ class Recipe:
         return self.custom.pre if self.custom else self.kind.gguf_pre
 
     @property
+    def specials(self) -> tuple[str, ...]:
+        return self.custom.specials if self.custom else ()
+
+    @property
     def adds_bos(self) -> bool:
         return not self.custom and self.kind.adds_bos
 

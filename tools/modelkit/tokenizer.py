@@ -44,7 +44,7 @@ def pre_tokenizer(pre: str) -> pre_tokenizers.PreTokenizer:
 
 
 @cache
-def build(pre: str, adds_bos: bool) -> Tokenizer:
+def build(pre: str, adds_bos: bool, specials: tuple[str, ...] = ()) -> Tokenizer:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizer(pre)
     tokenizer.decoder = decoders.ByteLevel()
@@ -54,6 +54,7 @@ def build(pre: str, adds_bos: bool) -> Tokenizer:
         vocab_size=VOCAB, special_tokens=[AddedToken(text, special=True, normalized=False) for text in SPECIALS],
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(_CORPUS, trainer)
+    tokenizer.add_special_tokens([AddedToken(text, special=True, normalized=False) for text in specials])
     byte_level = processors.ByteLevel(trim_offsets=False)
     if adds_bos:
         bos = SPECIALS[BOS_ID]
@@ -66,8 +67,9 @@ def build(pre: str, adds_bos: bool) -> Tokenizer:
 
 
 def write(folder: Path, recipe: Recipe) -> None:
-    """Writes tokenizer.json, tokenizer_config.json and generation_config.json."""
-    build(recipe.pre_tokenizer, recipe.adds_bos).save(str(folder / "tokenizer.json"))
+    """Writes tokenizer.json, tokenizer_config.json and generation_config.json, and the settings of the image processor."""
+    tokenizer = build(recipe.pre_tokenizer, recipe.adds_bos, recipe.specials)
+    tokenizer.save(str(folder / "tokenizer.json"))
     tokenizer_config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "add_bos_token": recipe.adds_bos,
@@ -76,12 +78,16 @@ def write(folder: Path, recipe: Recipe) -> None:
         "pad_token": SPECIALS[EOS_ID],
         "clean_up_tokenization_spaces": False,
         "model_max_length": hf_config(recipe).get("max_position_embeddings", 2048),
-        "chat_template": CHAT_TEMPLATE,
+        "chat_template": recipe.custom and recipe.custom.chat_template or CHAT_TEMPLATE,
         "added_tokens_decoder": {
-            str(i): {"content": text, "special": True, "normalized": False, "lstrip": False, "rstrip": False,
-                     "single_word": False} for i, text in enumerate(SPECIALS)},
+            str(tokenizer.token_to_id(text)): {
+                "content": text, "special": True, "normalized": False, "lstrip": False, "rstrip": False, "single_word": False}
+            for text in [*SPECIALS, *recipe.specials]},
     }
     generation_config = {"bos_token_id": BOS_ID, "eos_token_id": [EOS_ID, BOS_ID], "do_sample": True,
                          "temperature": 0.7, "top_p": 0.95}
-    for name, content in (("tokenizer_config", tokenizer_config), ("generation_config", generation_config)):
+    files = [("tokenizer_config", tokenizer_config), ("generation_config", generation_config)]
+    if processor := recipe.custom and recipe.custom.processor:
+        files.append(("processor_config" if "image_processor" in processor else "preprocessor_config", processor))
+    for name, content in files:
         (folder / f"{name}.json").write_text(json.dumps(content, indent=2))

@@ -68,7 +68,8 @@ class ValueSource:
     def draw(self, tensor: Tensor) -> np.ndarray:
         """Returns the values of a small tensor, which are the same in every format."""
         rng = np.random.default_rng([self._seed, zlib.crc32(tensor.name.encode())])
-        return rng.standard_normal(tensor.shape, np.float32) * np.float32(tensor.std) + np.float32(tensor.mean)
+        values = np.asarray(rng.standard_normal(tensor.shape or 1, np.float32)).reshape(tensor.shape)
+        return np.asarray(values * np.float32(tensor.std) + np.float32(tensor.mean))
 
     def is_pooled(self, tensor: Tensor) -> bool:
         return tensor.elements > DRAWN_ELEMENTS

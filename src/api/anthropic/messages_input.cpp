@@ -28,22 +28,21 @@ void ignore_others(const Json& object, const std::set<std::string_view>& known,
          fmt::format("has a block of type {}; supported types: {}", shown(Json(type)), takes));
 }
 
-// A string or a list of text blocks, as the parts of a chat message.
-Json text_parts(const Json& content, const std::string& where, ChatTranslation& translation) {
-  Json parts = Json::array();
-  if (content.is_string()) {
-    parts.push_back(text_part({{"text", content}}, where));
-    return parts;
-  }
-  if (!content.is_array()) refuse(where, "must be a string or a list of blocks");
-  for (size_t i = 0; i < content.size(); ++i) {
-    const std::string block_at = fmt::format("{}[{}]", where, i);
-    const std::string type = type_of(content[i], block_at);
-    if (type != "text") refuse_block(block_at, type, "text");
-    parts.push_back(text_part(content[i], block_at));
-    ignore_others(content[i], {"type", "text"}, "content", translation);
-  }
-  return parts;
+// {"type":"image","source":{"type":"base64","media_type","data"} or {"type":"url","url"}}
+Json image_of_block(const Json& block, const std::string& where, ChatTranslation& translation) {
+  const std::string source_at = where + ".source";
+  const Json::const_iterator source = block.find("source");
+  if (source == block.end() || !source->is_object())
+    refuse(source_at, "must be an object of type base64 or url");
+  const Json type = source->value("type", Json());
+  const char* const name = type == "base64" ? "data" : type == "url" ? "url" : nullptr;
+  if (name == nullptr) refuse(source_at + ".type", "must be base64 or url, not " + shown(type));
+  const std::string field = fmt::format("{}.{}", source_at, name);
+  const auto value = source->find(name);
+  if (value == source->end()) refuse(field, "is missing");
+  ignore_others(block, {"type", "source"}, "content", translation);
+  return translation.add_image(type == "url" ? image_at_url(*value, field)
+                                             : image_in_base64(*value, field));
 }
 
 std::string joined(const Json& parts) {
@@ -55,20 +54,53 @@ std::string joined(const Json& parts) {
   return text;
 }
 
-Json tool_message(const Json& block, const std::string& where, ChatTranslation& translation) {
-  const Json content = block.value("content", Json());
-  std::string text =
-      content.is_null() ? "" : joined(text_parts(content, where + ".content", translation));
-  const Json failed = block.value("is_error", Json());
-  // A chat message has no error flag, so the text says it.
-  if (!failed.is_null() && to_bool(failed, where + ".is_error")) text = "Error: " + text;
-  ignore_others(block, {"type", "tool_use_id", "content", "is_error"}, "content", translation);
-  return {{"role", "tool"},
-          {"tool_call_id", required_string(block, "tool_use_id", where)},
-          {"content", std::move(text)}};
+// A string or a list of text blocks, as the parts of a chat message; `images`: or image blocks.
+Json parts_of_blocks(const Json& content, const std::string& where, bool images,
+                     ChatTranslation& translation) {
+  Json parts = Json::array();
+  if (content.is_string()) {
+    parts.push_back(text_part({{"text", content}}, where));
+    return parts;
+  }
+  if (!content.is_array()) refuse(where, "must be a string or a list of blocks");
+  for (size_t i = 0; i < content.size(); ++i) {
+    const std::string block_at = fmt::format("{}[{}]", where, i);
+    const std::string type = type_of(content[i], block_at);
+    if (images && type == "image") {
+      parts.push_back(image_of_block(content[i], block_at, translation));
+      continue;
+    }
+    if (type != "text") refuse_block(block_at, type, images ? "text, image" : "text");
+    parts.push_back(text_part(content[i], block_at));
+    ignore_others(content[i], {"type", "text"}, "content", translation);
+  }
+  return parts;
 }
 
-// Text and tool results, in order.
+Json tool_message(const Json& block, const std::string& where, ChatTranslation& translation) {
+  const auto given = block.find("content");
+  const size_t images_before = translation.images.size();
+  Json parts = given == block.end() || given->is_null()
+                   ? Json::array()
+                   : parts_of_blocks(*given, where + ".content", true, translation);
+  const bool has_images = translation.images.size() > images_before;
+  const Json failed = block.value("is_error", Json());
+  // A chat message has no error flag, so the text says it.
+  const bool is_error = !failed.is_null() && to_bool(failed, where + ".is_error");
+  ignore_others(block, {"type", "tool_use_id", "content", "is_error"}, "content", translation);
+  Json content;
+  if (has_images) {
+    if (is_error) parts.insert(parts.begin(), text_part({{"text", "Error: "}}, where));
+    content = std::move(parts);
+  } else {
+    content = (is_error ? "Error: " : "") + joined(parts);
+  }
+  return {{"role", "tool"},
+          {"tool_call_id", required_string(block, "tool_use_id", where)},
+          {"content", std::move(content)}};
+}
+
+// Text, images and tool results, in order.
 void read_user(const Json& content, const std::string& where, ChatTranslation& translation,
                Json& messages) {
   Json parts = Json::array();
@@ -83,11 +115,13 @@ void read_user(const Json& content, const std::string& where, ChatTranslation& t
     if (type == "text") {
       parts.push_back(text_part(block, block_at));
       ignore_others(block, {"type", "text"}, "content", translation);
+    } else if (type == "image") {
+      parts.push_back(image_of_block(block, block_at, translation));
     } else if (type == "tool_result") {
       say();
       messages.push_back(tool_message(block, block_at, translation));
     } else {
-      refuse_block(block_at, type, "text, tool_result");
+      refuse_block(block_at, type, "text, image, tool_result");
     }
   }
   say();
@@ -134,12 +168,15 @@ void read_message(const Json& message, const std::string& where, ChatTranslation
                   Json& messages) {
   if (!message.is_object()) refuse(where, "must be an object with role and content");
   const Json role = message.value("role", Json());
-  const Json content = message.value("content", Json());
+  const auto given = message.find("content");
+  const Json missing;
+  const Json& content = given == message.end() ? missing : *given;
   const std::string content_at = where + ".content";
   if (role != "user" && role != "assistant" && role != "system")
     refuse(where + ".role", "must be user, assistant or system");
   if (content.is_string() || role == "system") {
-    messages.push_back({{"role", role}, {"content", text_parts(content, content_at, translation)}});
+    messages.push_back(
+        {{"role", role}, {"content", parts_of_blocks(content, content_at, false, translation)}});
   } else if (!content.is_array()) {
     refuse(content_at, "must be a string or a list of blocks");
   } else if (role == "user") {
@@ -168,6 +205,14 @@ Json text_schema() {
   return block_schema("text", {{"text", string_schema(kMaxTextBytes)}}, Json::array({"text"}));
 }
 
+Json image_schema() {
+  const Json base64 =
+      block_schema("base64", {{"media_type", {{"type", "string"}}}, {"data", image_url_schema()}},
+                   Json::array({"data"}));
+  const Json url = block_schema("url", {{"url", image_url_schema()}}, Json::array({"url"}));
+  return block_schema("image", {{"source", {{"anyOf", {base64, url}}}}}, Json::array({"source"}));
+}
+
 Json text_or(Json blocks) {
   return {
       {"anyOf", {string_schema(kMaxTextBytes), {{"type", "array"}, {"items", std::move(blocks)}}}}};
@@ -176,7 +221,7 @@ Json text_or(Json blocks) {
 }  // namespace
 
 void read_system(const Json& value, ChatTranslation& translation, Json& messages) {
-  Json parts = text_parts(value, "system", translation);
+  Json parts = parts_of_blocks(value, "system", false, translation);
   if (!joined(parts).empty())
     messages.push_back({{"role", "system"}, {"content", std::move(parts)}});
 }
@@ -238,11 +283,12 @@ void read_tool_choice(const Json& value, ChatTranslation& translation) {
 Json system_schema() { return text_or(text_schema()); }
 
 Json conversation_schema() {
-  const Json result = block_schema("tool_result",
-                                   {{"tool_use_id", filled_string_schema(kMaxTextBytes)},
-                                    {"content", text_or(text_schema())},
-                                    {"is_error", boolean_schema()}},
-                                   Json::array({"tool_use_id"}));
+  const Json result =
+      block_schema("tool_result",
+                   {{"tool_use_id", filled_string_schema(kMaxTextBytes)},
+                    {"content", text_or({{"anyOf", {text_schema(), image_schema()}}})},
+                    {"is_error", boolean_schema()}},
+                   Json::array({"tool_use_id"}));
   const Json use = block_schema("tool_use",
                                 {{"id", filled_string_schema(kMaxTextBytes)},
                                  {"name", filled_string_schema(kMaxTextBytes)},
@@ -259,7 +305,7 @@ Json conversation_schema() {
   };
   const Json any = {
       {"anyOf",
-       {message(Json::array({"user"}), {{"anyOf", {text_schema(), result}}}),
+       {message(Json::array({"user"}), {{"anyOf", {text_schema(), image_schema(), result}}}),
         message(Json::array({"assistant"}), {{"anyOf", {text_schema(), use, thinking}}}),
         message(Json::array({"system"}), text_schema())}}};
   return {{"type", "array"}, {"items", any}, {"minItems", 1}, {"maxItems", kMaxMessages}};

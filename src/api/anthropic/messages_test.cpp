@@ -52,6 +52,32 @@ TEST(MessagesInput, ToolsAndTheirResultsBecomeMessagesOfTheChat) {
   EXPECT_FALSE(translation.chat.contains("continue_final_message"));
 }
 
+TEST(MessagesInput, ImagesAreThoseOfTheChatAlsoInToolResults) {
+  ChatTranslation translation;
+  const Json messages = translated(R"([
+    {"role": "user", "content": [
+      {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
+      {"type": "text", "text": "look"}]},
+    {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "shot", "input": {}}]},
+    {"role": "user", "content": [
+      {"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": [
+        {"type": "text", "text": "a"},
+        {"type": "image", "source": {"type": "url", "url": "https://host/a.png"}}]}]}])",
+                                   translation);
+  EXPECT_EQ(messages[0]["content"],
+            Json::array({translated_image(0), {{"type", "text"}, {"text", "look"}}}));
+  EXPECT_EQ(messages[2], (Json{{"role", "tool"},
+                               {"tool_call_id", "t1"},
+                               {"content", Json::array({{{"type", "text"}, {"text", "Error: "}},
+                                                        {{"type", "text"}, {"text", "a"}},
+                                                        translated_image(1)})}}));
+  ASSERT_EQ(translation.images.size(), 2u);
+  EXPECT_EQ(translation.images[0].field, "messages[0].content[0].source.data");
+  EXPECT_EQ(*translation.images[0].file, "hi");
+  EXPECT_EQ(translation.images[1].field, "messages[2].content[0].content[1].source.url");
+  EXPECT_TRUE(translation.ignored.empty());
+}
+
 TEST(MessagesInput, AFinalAssistantMessageIsContinued) {
   ChatTranslation translation;
   translated(R"([{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}])",
@@ -66,7 +92,16 @@ TEST(MessagesInput, UnsupportedContentIsRefusedByName) {
   };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "text", "text": "a"},
                                                      {"type": "image", "source": {}}]}])"),
-            "400 messages[0].content[1]");
+            "400 messages[0].content[1].source.type");
+  EXPECT_EQ(refused(R"([{"role": "user", "content": [
+                        {"type": "image", "source": {"type": "file", "file_id": "f"}}]}])"),
+            "400 messages[0].content[0].source.type");
+  EXPECT_EQ(refused(R"([{"role": "user", "content": [
+                        {"type": "image", "source": {"type": "base64", "data": "?"}}]}])"),
+            "400 messages[0].content[0].source.data");
+  EXPECT_EQ(refused(R"([{"role": "assistant", "content": [
+                        {"type": "image", "source": {"type": "url", "url": "https://a/b"}}]}])"),
+            "400 messages[0].content[0]");
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "tool_result", "tool_use_id": "a",
                          "content": [{"type": "document"}]}]}])"),
             "400 messages[0].content[0].content[0]");

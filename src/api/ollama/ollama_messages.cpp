@@ -74,7 +74,14 @@ Json calls_of_message(const Json& calls, const std::string& where, CallIds& ids)
   return translated;
 }
 
-Json result_message(const Json& message, const std::string& where, CallIds& ids) {
+Json content_of(const Json& message, const std::string& where, ChatTranslation& translation) {
+  const auto images = message.find("images");
+  return ollama_content(images == message.end() ? Json() : *images, where + ".images",
+                        optional_text(message, "content", where), translation);
+}
+
+Json result_message(const Json& message, const std::string& where, CallIds& ids,
+                    ChatTranslation& translation) {
   const std::string tool = optional_text(message, "tool_name", where);
   std::string id = optional_text(message, "tool_call_id", where);
   if (id.empty()) {
@@ -84,7 +91,7 @@ Json result_message(const Json& message, const std::string& where, CallIds& ids)
   }
   Json result = {{"role", "tool"},
                  {"tool_call_id", std::move(id)},
-                 {"content", optional_text(message, "content", where)}};
+                 {"content", content_of(message, where, translation)}};
   if (!tool.empty()) result["name"] = tool;
   return result;
 }
@@ -97,12 +104,15 @@ std::string role_of(const Json& message, const std::string& where) {
   return role;
 }
 
-Json translate_message(const Json& message, const std::string& where, CallIds& ids) {
+Json translate_message(const Json& message, const std::string& where, CallIds& ids,
+                       ChatTranslation& translation) {
   if (!message.is_object()) refuse(where, "must be an object with role and content");
   const std::string role = role_of(message, where);
-  refuse_images(message.value("images", Json()), where + ".images");
-  if (role == "tool") return result_message(message, where, ids);
-  Json translated = {{"role", role}, {"content", optional_text(message, "content", where)}};
+  if (role == "tool") return result_message(message, where, ids, translation);
+  const size_t images_before = translation.images.size();
+  Json translated = {{"role", role}, {"content", content_of(message, where, translation)}};
+  if (role != "user" && translation.images.size() > images_before)
+    refuse(where + ".images", "images may be in messages of the roles user and tool");
   const std::string thinking = optional_text(message, "thinking", where);
   if (!thinking.empty()) translated["reasoning"] = thinking;
   const Json calls = message.value("tool_calls", Json());
@@ -113,10 +123,19 @@ Json translate_message(const Json& message, const std::string& where, CallIds& i
 
 }  // namespace
 
-void refuse_images(const Json& images, const std::string& where) {
-  if (!images.is_null() && images != Json::array())
-    refuse(where, "images are not supported; send text only");
+Json ollama_content(const Json& images, const std::string& where, std::string text,
+                    ChatTranslation& translation) {
+  if (images.is_null() || images == Json::array()) return text;
+  if (!images.is_array()) refuse(where, "must be a list of images in base64");
+  Json parts = Json::array();
+  for (size_t i = 0; i < images.size(); ++i)
+    parts.push_back(
+        translation.add_image(image_in_base64(images[i], fmt::format("{}[{}]", where, i))));
+  if (!text.empty()) parts.push_back({{"type", "text"}, {"text", std::move(text)}});
+  return parts;
 }
+
+Json ollama_images_schema() { return {{"type", "array"}, {"items", image_url_schema()}}; }
 
 void read_ollama_messages(const Json& value, ChatTranslation& translation) {
   if (value.size() > kMaxOllamaMessages)
@@ -125,7 +144,8 @@ void read_ollama_messages(const Json& value, ChatTranslation& translation) {
   Json messages = Json::array();
   CallIds ids;
   for (size_t i = 0; i < value.size(); ++i)
-    messages.push_back(translate_message(value[i], fmt::format("messages[{}]", i), ids));
+    messages.push_back(
+        translate_message(value[i], fmt::format("messages[{}]", i), ids, translation));
   const Json& last = messages.back();
   if (last.at("role") == "assistant" && !last.contains("tool_calls")) {
     translation.chat["add_generation_prompt"] = false;
@@ -148,6 +168,7 @@ Json ollama_messages_schema() {
       {"properties",
        {{"role", {{"type", "string"}, {"enum", {"system", "user", "assistant", "tool"}}}},
         {"content", string_schema(kMaxTextBytes)},
+        {"images", ollama_images_schema()},
         {"thinking", string_schema(kMaxTextBytes)},
         {"tool_calls", {{"type", "array"}, {"items", call}}},
         {"tool_name", string_schema(kMaxTextBytes)},

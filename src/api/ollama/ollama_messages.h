@@ -8,10 +8,13 @@ namespace octavo::api {
 // Sets the chat's messages. A final assistant message is continued. Throws RequestError(400).
 void read_ollama_messages(const Json& value, ChatTranslation& translation);
 
-// Images are refused by name; an empty list of them is not.
-void refuse_images(const Json& images, const std::string& where);
+// A message's text, or its parts if it has images: a list of files in base64, which are shown before
+// the text.
+Json ollama_content(const Json& images, const std::string& where, std::string text,
+                    ChatTranslation& translation);
 
 // For OpenAPI.
 Json ollama_messages_schema();
+Json ollama_images_schema();
 
 }  // namespace octavo::api

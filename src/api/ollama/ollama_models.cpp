@@ -41,6 +41,7 @@ uint64_t memory_row(const ServedModel& model, std::string_view name) {
 Json capabilities_of(const ServedModel& model) {
   if (model.pooling) return Json::array({"embedding"});
   Json capabilities = Json::array({"completion"});
+  if (model.images && model.text.chat_template) capabilities.push_back("vision");
   const Dialect& dialect = model.dialect.dialect;
   if (dialect.tools != nullptr && model.text.chat_template) capabilities.push_back("tools");
   if (dialect.reasoning != nullptr || dialect.channels != nullptr)

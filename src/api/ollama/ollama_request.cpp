@@ -173,6 +173,9 @@ OllamaJob prepare_raw(const OllamaRequest& request, const ServedModel& model,
   if (!request.system.empty())
     refuse("system", request.raw ? "cannot be combined with raw"
                                  : "this model has no chat template; write it into the prompt");
+  if (!asks_nothing(request.prompt_images))
+    refuse("images", request.raw ? "cannot be combined with raw, which uses no template"
+                                 : "this model has no chat template to show them");
   Json body = request.chat;
   body["prompt"] = request.prompt;
   if (!body.contains("max_tokens")) body["max_tokens"] = model.max_model_len;
@@ -229,7 +232,9 @@ const FieldTable<OllamaRequest>& ollama_generate_fields() {
                        "templates in requests are not trusted; the model's own template is used",
                        asks_no_text),
       refused<Request>("context", "is not supported; send the conversation to /api/chat"),
-      refused<Request>("images", "images are not supported; send text only"),
+      used<Request>("images", ollama_images_schema(),
+                    "Images of the prompt, which are shown before it: files in base64",
+                    [](const Json& v, Request& t) { t.prompt_images = v; }),
       refused<Request>("width", no_drawing),
       refused<Request>("height", no_drawing),
       refused<Request>("steps", no_drawing),
@@ -257,7 +262,9 @@ OllamaJob prepare_ollama_generate(const Json& body, const ServedModel& model,
   Json& messages = request.chat["messages"] = Json::array();
   if (!request.system.empty())
     messages.push_back({{"role", "system"}, {"content", request.system}});
-  messages.push_back({{"role", "user"}, {"content", request.prompt}});
+  messages.push_back(
+      {{"role", "user"},
+       {"content", ollama_content(request.prompt_images, "images", request.prompt, request)}});
   static const std::vector<FieldName> names = names_with({{"messages", "prompt"}});
   return prepare_as_chat(request, names, model, preparation);
 }

@@ -12,6 +12,7 @@ struct OllamaRequest : ChatTranslation {
   std::string model = {};
   Json messages = {};       // /api/chat
   std::string prompt = {};  // these are /api/generate's
+  Json prompt_images = {};
   std::string system = {};
   bool raw = false;
   Json think = {};  // null, a boolean or a level

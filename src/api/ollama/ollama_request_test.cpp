@@ -179,7 +179,9 @@ TEST_F(OllamaTest, WhatWouldChangeTheAnswerIsRefusedByName) {
   EXPECT_EQ(refused(R"("suffix": "b")"), "400 suffix");
   EXPECT_EQ(refused(R"("template": "{{ .Prompt }}")"), "400 template");
   EXPECT_EQ(refused(R"("context": [1, 2])"), "400 context");
-  EXPECT_EQ(refused(R"("images": ["aGk="])"), "400 images");
+  EXPECT_EQ(refused(R"("images": ["aGk="])"), "400 images[0]");  // this model takes none
+  EXPECT_EQ(refused(R"("images": ["?"])"), "400 images[0]");
+  EXPECT_EQ(refused(R"("images": ["aGk="], "raw": true)"), "400 images");
   EXPECT_EQ(refused(R"("width": 10)"), "400 width");
   EXPECT_EQ(refused(R"("raw": true, "system": "s")"), "400 system");
   EXPECT_EQ(refused(R"("format": "xml")"), "400 format");
@@ -250,6 +252,21 @@ TEST(OllamaMessages, CallsGetIdsWhichTheirResultsHave) {
   EXPECT_FALSE(chat.contains("continue_final_message"));
 }
 
+TEST(OllamaMessages, ImagesAreShownBeforeTheText) {
+  ChatTranslation translation;
+  read_ollama_messages(Json::parse(R"([
+    {"role": "user", "content": "look", "images": ["aGk=", "aG8="]},
+    {"role": "tool", "content": "", "images": ["aGk="]}])"),
+                       translation);
+  EXPECT_EQ(translation.chat["messages"][0]["content"],
+            Json::array(
+                {translated_image(0), translated_image(1), {{"type", "text"}, {"text", "look"}}}));
+  EXPECT_EQ(translation.chat["messages"][1]["content"], Json::array({translated_image(2)}));
+  ASSERT_EQ(translation.images.size(), 3u);
+  EXPECT_EQ(translation.images[1].field, "messages[0].images[1]");
+  EXPECT_EQ(*translation.images[1].file, "ho");
+}
+
 TEST(OllamaMessages, AFinalAssistantMessageIsContinued) {
   EXPECT_EQ(translated_messages(R"([{"role": "user", "content": "a"},
                                     {"role": "assistant", "content": "b"}])")
@@ -261,7 +278,11 @@ TEST(OllamaMessages, WhatIsWrongIsNamed) {
   const auto refused = [](const char* messages) {
     return refused_field([&] { translated_messages(messages); });
   };
-  EXPECT_EQ(refused(R"([{"role": "user", "content": "a", "images": ["aGk="]}])"),
+  EXPECT_EQ(refused(R"([{"role": "user", "content": "a", "images": ["a"]}])"),
+            "400 messages[0].images[0]");
+  EXPECT_EQ(refused(R"([{"role": "user", "content": "a", "images": "aGk="}])"),
+            "400 messages[0].images");
+  EXPECT_EQ(refused(R"([{"role": "assistant", "content": "a", "images": ["aGk="]}])"),
             "400 messages[0].images");
   EXPECT_EQ(refused(R"([{"role": "wizard", "content": "a"}])"), "400 messages[0].role");
   EXPECT_EQ(refused(R"([{"content": "a"}])"), "400 messages[0].role");

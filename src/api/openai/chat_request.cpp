@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "api/fields/field_kinds.h"
+#include "api/images/image_placeholders.h"
+#include "api/openai/chat_images.h"
 #include "api/openai/chat_input.h"
 #include "api/openai/chat_output.h"
 #include "api/openai/tool_prompt.h"
@@ -64,7 +66,8 @@ FieldTable<ChatRequest> refused_chat_fields() {
       refused<ChatRequest>("modalities", "only text is supported",
                            [](const Json& v) { return v == Json::array({"text"}); }),
       refused<ChatRequest>("audio", "only text is supported"),
-      refused<ChatRequest>("mm_processor_kwargs", "only text is supported"),
+      refused<ChatRequest>("mm_processor_kwargs",
+                           "is set for all requests, with --mm-processor-kwargs"),
       refused<ChatRequest>("web_search_options", "is not supported"),
       refused<ChatRequest>("verbosity", "is not supported",
                            [](const Json& v) { return v == "medium"; }),
@@ -84,7 +87,7 @@ const FieldTable<ChatPromptRequest>& chat_prompt_fields() {
        .use = FieldUse::kUsed,
        .schema = messages_schema(),
        .about = "The conversation so far, oldest first",
-       .read = [](const Json& v, Prompt& p) { p.messages = read_messages(v); },
+       .read = [](const Json& v, Prompt& p) { p.messages = read_messages(v, p.images); },
        .required = true},
       used<Prompt>("add_generation_prompt", boolean_schema(),
                    "End the prompt with the start of an assistant message",
@@ -153,25 +156,48 @@ PromptText render_chat(const ChatPromptRequest& request, const ServedModel& mode
   }
   preparation.check();
   options.stop = preparation.stop;
-  prompt.text = model.text.chat_template->render(messages, options);
-  restore_marker(prompt.text, prompt.marker);
+  const auto render = [&](const Json& shown) {
+    std::string text = model.text.chat_template->render(shown, options);
+    restore_marker(text, prompt.marker);
+    return text;
+  };
+  prompt.text = request.images.empty()
+                    ? render(messages)
+                    : render_with_images(messages, request.images, model, render);
   return prompt;
 }
 
 std::vector<TokenId> chat_prompt_tokens(const Json& body, const ServedModel& model,
-                                        const Preparation& preparation) {
+                                        const Preparation& preparation,
+                                        std::vector<ImageSource> images) {
   ChatRequest request;
+  request.chat.images = std::move(images);
   read_fields(body, chat_fields(), request);
   check_model_name(request.model, model);
-  const PromptText prompt = render_chat(request.chat, model, preparation);
-  preparation.check();
   // The template writes special tokens itself.
-  return encode_counted(prompt, request.add_special_tokens.value_or(false), model, "messages");
+  return counted_chat_tokens(request.chat, request.add_special_tokens.value_or(false), model,
+                             preparation);
+}
+
+std::vector<TokenId> counted_chat_tokens(const ChatPromptRequest& request, bool add_special_tokens,
+                                         const ServedModel& model, const Preparation& preparation) {
+  const PromptText prompt = render_chat(request, model, preparation);
+  preparation.check();
+  std::vector<TokenId> tokens = encode_counted(prompt, add_special_tokens, model, "messages");
+  if (request.images.empty()) return tokens;
+  return expand_placeholders(tokens, model.images->read(request.images, preparation),
+                             model.images->settings(), "messages");
 }
 
 GenerationJob prepare_chat(const Json& body, const ServedModel& model,
                            const Preparation& preparation) {
+  return prepare_translated_chat(body, {}, model, preparation);
+}
+
+GenerationJob prepare_translated_chat(const Json& body, std::vector<ImageSource> images,
+                                      const ServedModel& model, const Preparation& preparation) {
   ChatRequest request;
+  request.chat.images = std::move(images);
   IgnoredFields ignored = read_fields(body, chat_fields(), request);
   if (request.top_logprobs && !request.logprobs)
     refuse("top_logprobs", "requires logprobs to be true");
@@ -184,11 +210,20 @@ GenerationJob prepare_chat(const Json& body, const ServedModel& model,
   preparation.check();
   prepare_output(request, without_marker(prompt.text, prompt.marker), model, job, preparation);
   preparation.check();
-  std::vector<TokenId> tokens = prompt_tokens(0, 1, request, model, [&] {
-    return encode_prompt(prompt, request.add_special_tokens.value_or(false), request, model,
-                         "messages");
+  PreparedPrompt prepared;
+  if (!request.chat.images.empty()) {
+    if (request.truncate_prompt_tokens)
+      refuse("truncate_prompt_tokens", "cannot be combined with images");
+    prepared.images = model.images->read(request.chat.images, preparation);
+    preparation.check();
+  }
+  prepared.tokens = prompt_tokens(0, 1, request, model, [&] {
+    std::vector<TokenId> tokens = encode_prompt(prompt, request.add_special_tokens.value_or(false),
+                                                request, model, "messages");
+    if (prepared.images.empty()) return tokens;
+    return expand_placeholders(tokens, prepared.images, model.images->settings(), "messages");
   });
-  add_prompt(job, {.tokens = std::move(tokens)}, model, "messages");
+  add_prompt(job, std::move(prepared), model, "messages");
   resume_outputs(job, request, model, preparation);
   return job;
 }

@@ -48,7 +48,8 @@ GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFiel
                                  const std::vector<FieldName>& names, const ServedModel& model,
                                  const Preparation& preparation) {
   try {
-    GenerationJob job = prepare_chat(translation.chat, model, preparation);
+    GenerationJob job =
+        prepare_translated_chat(translation.chat, translation.images, model, preparation);
     ignored.insert(ignored.end(), translation.ignored.begin(), translation.ignored.end());
     ignored.insert(ignored.end(), job.ignored.begin(), job.ignored.end());
     job.ignored = std::move(ignored);
@@ -61,7 +62,7 @@ GenerationJob prepare_translated(const ChatTranslation& translation, IgnoredFiel
 size_t count_translated(const ChatTranslation& translation, const std::vector<FieldName>& names,
                         const ServedModel& model, const Preparation& preparation) {
   try {
-    return chat_prompt_tokens(translation.chat, model, preparation).size();
+    return chat_prompt_tokens(translation.chat, model, preparation, translation.images).size();
   } catch (const RequestError& error) {
     rethrow_named(error, names);
   }

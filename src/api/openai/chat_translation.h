@@ -18,6 +18,13 @@ namespace octavo::api {
 struct ChatTranslation {
   Json chat = Json::object();  // the chat body so far
   IgnoredFields ignored = {};  // ignored parts of fields: "tools.cache_control"
+  std::vector<ImageSource> images = {};
+
+  // The part of a message that shows the image.
+  Json add_image(ImageSource image) {
+    images.push_back(std::move(image));
+    return translated_image(images.size() - 1);
+  }
 
   // Records a hint once. A name from the client is included only if it is short and plain, because
   // it goes into a header.

@@ -13,25 +13,83 @@ namespace octavo::api {
 namespace {
 
 std::string refused_messages(const char* text) {
-  return refused_field([&] { read_messages(Json::parse(text)); });
+  std::vector<ImageSource> images;
+  return refused_field([&] { read_messages(Json::parse(text), images); });
+}
+
+Json messages_of(const char* text) {
+  std::vector<ImageSource> images;
+  return read_messages(Json::parse(text), images);
 }
 
 TEST(ChatInput, PartsOfTextAreJoinedOnLines) {
-  const Json read = read_messages(Json::parse(
-      R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}])"));
+  const Json read = messages_of(
+      R"([{"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}])");
   EXPECT_EQ(read[0]["content"], "a\nb");
 }
 
 TEST(ChatInput, DeveloperMessagesBecomeSystemMessages) {
-  const Json read = read_messages(
-      Json::parse(R"([{"role": "developer", "content": "x"}, {"role": "user", "content": "y"}])"));
+  const Json read =
+      messages_of(R"([{"role": "developer", "content": "x"}, {"role": "user", "content": "y"}])");
   EXPECT_EQ(read[0]["role"], "system");
   EXPECT_EQ(read[1]["role"], "user");
 }
 
-TEST(ChatInput, NonTextContentIsRefusedByName) {
-  EXPECT_EQ(refused_messages(
-                R"([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])"),
+TEST(ChatInput, ImagesAreTakenOutOfTheirMessages) {
+  std::vector<ImageSource> images;
+  const Json read = read_messages(Json::parse(R"([
+      {"role": "user", "content": [
+        {"type": "text", "text": "a"},
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,aGk=", "detail": "low"}},
+        {"type": "text", "text": "b"},
+        {"type": "image_url", "image_url": "HTTPS://host/a.png"}]},
+      {"role": "tool", "tool_call_id": "1", "content": [
+        {"type": "image_url", "image_url": {"url": "data:;base64,aGk="}}]},
+      {"role": "user", "content": [{"type": "text", "text": "c"}]}])"),
+                                  images);
+  EXPECT_EQ(read, Json::parse(R"([
+      {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "image"},
+                                   {"type": "text", "text": "b"}, {"type": "image"}]},
+      {"role": "tool", "tool_call_id": "1", "content": [{"type": "image"}]},
+      {"role": "user", "content": "c"}])"));
+  ASSERT_EQ(images.size(), 3u);
+  EXPECT_EQ(images[0].field, "messages[0].content[1].image_url.url");
+  EXPECT_EQ(*images[0].file, "hi");
+  EXPECT_TRUE(images[0].low_detail);
+  EXPECT_EQ(images[1].url, "HTTPS://host/a.png");
+  EXPECT_FALSE(images[1].low_detail);
+  EXPECT_EQ(images[2].field, "messages[1].content[0].image_url.url");
+}
+
+TEST(ChatInput, OnlyATranslationMayReferToItsImages) {
+  const char* const text =
+      R"([{"role": "user", "content": [{"type": "octavo_image", "index": 0}]}])";
+  EXPECT_EQ(refused_messages(text), "400 messages[0].content");
+  std::vector<ImageSource> images = {{.field = "source", .url = "https://host/a.png"}};
+  EXPECT_EQ(read_messages(Json::parse(text), images)[0]["content"][0]["type"], "image");
+  ASSERT_EQ(images.size(), 1u);
+  EXPECT_EQ(images[0].field, "source");
+}
+
+TEST(ChatInput, UnsupportedContentIsRefusedByName) {
+  const auto refused_image = [](const std::string& image) {
+    return refused_messages(
+        (R"([{"role": "user", "content": [{"type": "image_url", "image_url": )" + image + "}]}]")
+            .c_str());
+  };
+  EXPECT_EQ(refused_image("{}"), "400 messages[0].content[0].image_url.url");
+  EXPECT_EQ(refused_image("7"), "400 messages[0].content[0].image_url");
+  EXPECT_EQ(refused_image(R"("file:///etc/passwd")"), "400 messages[0].content[0].image_url");
+  EXPECT_EQ(refused_image(R"("data:image/png;base64,a-b_")"),
+            "400 messages[0].content[0].image_url");
+  EXPECT_EQ(refused_image(R"({"url": "data:text/plain;base64,aGk="})"),
+            "400 messages[0].content[0].image_url.url");
+  EXPECT_EQ(refused_image(R"({"url": "https://a/b", "detail": "medium"})"),
+            "400 messages[0].content[0].image_url.detail");
+  EXPECT_EQ(refused_messages(R"([{"role": "system", "content": [
+                {"type": "image_url", "image_url": "https://host/a.png"}]}])"),
+            "400 messages[0].content[0]");
+  EXPECT_EQ(refused_messages(R"([{"role": "user", "content": [{"type": "input_audio"}]}])"),
             "400 messages[0].content");
   EXPECT_EQ(refused_messages(R"([{"role": "user", "content": 1}])"), "400 messages[0].content");
   EXPECT_EQ(refused_messages(R"([{"role": "user"}])"), "400 messages[0].content");

@@ -16,7 +16,9 @@ Json usage_schema() {
             {"completion_tokens", typed("integer")},
             {"total_tokens", typed("integer")},
             {"prompt_tokens_details",
-             {{"type", "object"}, {"properties", {{"cached_tokens", typed("integer")}}}}}}},
+             {{"type", "object"},
+              {"properties",
+               {{"cached_tokens", typed("integer")}, {"image_tokens", typed("integer")}}}}}}},
           {"required", {"prompt_tokens", "completion_tokens", "total_tokens"}}};
 }
 

@@ -11,12 +11,14 @@ namespace octavo::api {
 namespace {
 
 Json usage_of(const Usage& usage) {
-  return {
+  Json json = {
       {"input_tokens", usage.prompt_tokens},
       {"input_tokens_details", {{"cached_tokens", usage.cached_tokens}, {"cache_write_tokens", 0}}},
       {"output_tokens", usage.completion_tokens},
       {"output_tokens_details", {{"reasoning_tokens", usage.reasoning_tokens}}},
       {"total_tokens", usage.prompt_tokens + usage.completion_tokens}};
+  if (usage.image_tokens > 0) json["input_tokens_details"]["image_tokens"] = usage.image_tokens;
+  return json;
 }
 
 }  // namespace

@@ -14,8 +14,20 @@ namespace {
 constexpr size_t kMaxItems = 4096;
 constexpr std::string_view kPackedMark = "octavo.";
 
-// A string, or a list of text parts.
-Json text_parts(const Json& content, const std::string& where) {
+// {"type":"input_image","image_url","detail"}
+Json image_of_item(const Json& part, const std::string& where, ChatTranslation& translation) {
+  const std::string field = where + ".image_url";
+  if (!part.value("file_id", Json()).is_null())
+    refuse(where + ".file_id", "is not supported; send image_url");
+  const auto url = part.find("image_url");
+  if (url == part.end() || url->is_null()) refuse(field, "is missing");
+  ImageSource image = image_at_url(*url, field);
+  image.low_detail = is_low_detail(part.value("detail", Json()), where + ".detail");
+  return translation.add_image(std::move(image));
+}
+
+// A string, or a list of text parts; with a translation, also of images.
+Json parts_of_content(const Json& content, const std::string& where, ChatTranslation* images) {
   Json parts = Json::array();
   if (content.is_string()) {
     parts.push_back(text_part({{"text", content}}, where));
@@ -31,11 +43,21 @@ Json text_parts(const Json& content, const std::string& where) {
       parts.push_back({{"type", "text"}, {"text", required_string(part, "refusal", part_at)}});
     } else if (type == "input_text" || type == "output_text" || type == "text") {
       parts.push_back(text_part(part, part_at));
+    } else if (type == "input_image" && images != nullptr) {
+      parts.push_back(image_of_item(part, part_at, *images));
     } else {
-      refuse(part_at, fmt::format("has a part of type {}; only text is supported", shown(type)));
+      refuse(part_at, fmt::format("has a part of type {}; supported here: {}", shown(type),
+                                  images != nullptr ? "text and input_image" : "text"));
     }
   }
   return parts;
+}
+
+// Not a copy: images are long.
+const Json& member_of(const Json& object, const char* name) {
+  static const Json none;
+  const auto found = object.find(name);
+  return found == object.end() ? none : *found;
 }
 
 // The text of a reasoning item, plain or packed.
@@ -77,7 +99,8 @@ class Conversation {
     } else if (type == "function_call_output" || type == "custom_tool_call_output") {
       say({{"role", "tool"},
            {"tool_call_id", required_string(item, "call_id", where)},
-           {"content", text_parts(item.value("output", Json()), where + ".output")}});
+           {"content",
+            parts_of_content(member_of(item, "output"), where + ".output", &translation_)}});
     } else {
       refuse(where, fmt::format("is of type {}; only message, reasoning, function_call and "
                                 "function_call_output are supported",
@@ -102,7 +125,8 @@ class Conversation {
  private:
   void add_message(const Json& item, const std::string& where) {
     const Json role = item.value("role", Json());
-    Json parts = text_parts(item.value("content", Json()), where + ".content");
+    Json parts = parts_of_content(member_of(item, "content"), where + ".content",
+                                  role == "user" ? &translation_ : nullptr);
     if (role == "assistant") {
       if (has("content") || has("tool_calls")) flush();
       assistant()["content"] = std::move(parts);
@@ -188,7 +212,8 @@ Json items_of(const Json& input) {
 Json conversation_of(const Json& instructions, const Json& earlier, const Json& input,
                      ChatTranslation& translation) {
   Conversation conversation(translation);
-  if (!instructions.is_null()) conversation.say_system(text_parts(instructions, "instructions"));
+  if (!instructions.is_null())
+    conversation.say_system(parts_of_content(instructions, "instructions", nullptr));
   for (const Json& item : earlier) conversation.add(item, "previous_response_id");
   for (size_t i = 0; i < input.size(); ++i) conversation.add(input[i], fmt::format("input[{}]", i));
   return conversation.take();
@@ -250,12 +275,16 @@ Json input_schema() {
   };
   const Json text = string_schema(kMaxTextBytes);
   const Json name = filled_string_schema(kMaxTextBytes);
-  const Json part = {
+  const Json words = {
       {"type", "object"},
       {"properties",
        {{"type", {{"type", "string"}, {"enum", {"input_text", "output_text", "text"}}}},
         {"text", text}}},
       {"required", {"type", "text"}}};
+  const Json image =
+      item("input_image", {{"image_url", image_url_schema()}, {"detail", detail_schema()}},
+           Json::array({"image_url"}));
+  const Json part = {{"anyOf", {words, image}}};
   const Json content = {{"anyOf", {text, {{"type", "array"}, {"items", part}}}}};
   const Json message = {
       {"type", "object"},

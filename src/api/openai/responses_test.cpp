@@ -47,6 +47,25 @@ TEST(ResponsesInput, ConsecutiveAssistantItemsAreOneMessage) {
     {"role": "assistant", "content": [{"type": "text", "text": "really"}]}])"));
 }
 
+TEST(ResponsesInput, ImagesAreThoseOfTheChat) {
+  ChatTranslation translation;
+  const Json items = Json::parse(R"([
+    {"role": "user", "content": [
+      {"type": "input_text", "text": "look"},
+      {"type": "input_image", "image_url": "data:image/png;base64,aGk=", "detail": "low"}]},
+    {"type": "function_call", "call_id": "c1", "name": "shot", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": [
+      {"type": "input_image", "image_url": "https://host/a.png"}]}])");
+  const Json chat = conversation_of(nullptr, Json::array(), items, translation);
+  EXPECT_EQ(chat[0]["content"][1], translated_image(0));
+  EXPECT_EQ(chat[2]["content"][0], translated_image(1));
+  ASSERT_EQ(translation.images.size(), 2u);
+  EXPECT_EQ(translation.images[0].field, "input[0].content[1].image_url");
+  EXPECT_TRUE(translation.images[0].low_detail);
+  EXPECT_EQ(translation.images[1].field, "input[2].output[0].image_url");
+  EXPECT_EQ(translation.images[1].url, "https://host/a.png");
+}
+
 TEST(ResponsesInput, LeadingSystemMessagesAreJoined) {
   EXPECT_EQ(chat_of(R"([{"role": "developer", "content": "b"}, {"role": "user", "content": "c"},
                            {"role": "developer", "content": "d"}])",
@@ -60,6 +79,13 @@ TEST(ResponsesInput, LeadingSystemMessagesAreJoined) {
 TEST(ResponsesInput, UnsupportedContentIsRefusedByName) {
   const auto refused = [](const char* items) { return refused_field([&] { chat_of(items); }); };
   EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "input_image"}]}])"),
+            "400 input[0].content[0].image_url");
+  EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}])"),
+            "400 input[0].content[0].file_id");
+  EXPECT_EQ(refused(R"([{"role": "assistant", "content": [
+                        {"type": "input_image", "image_url": "https://a/b"}]}])"),
+            "400 input[0].content[0]");
+  EXPECT_EQ(refused(R"([{"role": "user", "content": [{"type": "input_file"}]}])"),
             "400 input[0].content[0]");
   EXPECT_EQ(refused(R"([{"role": "user", "content": "a"}, {"type": "item_reference", "id": "x"}])"),
             "400 input[1]");

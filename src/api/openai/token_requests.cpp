@@ -56,11 +56,11 @@ Json tokenize_text(const Json& body, const ServedModel& model, const Preparation
   check_model_name(request.model, model);
   const bool chat = !request.chat.messages.is_null();
   if (chat == request.prompt.has_value()) refuse("prompt", "send either prompt or messages");
-  const PromptText text = chat ? render_chat(request.chat, model, preparation)
-                               : PromptText{.text = std::move(*request.prompt)};
   preparation.check();
-  const auto tokens = encode_counted(text, request.add_special_tokens.value_or(!chat), model,
-                                     chat ? "messages" : "prompt");
+  const bool special = request.add_special_tokens.value_or(!chat);
+  const std::vector<TokenId> tokens =
+      chat ? counted_chat_tokens(request.chat, special, model, preparation)
+           : encode_counted({.text = std::move(*request.prompt)}, special, model, "prompt");
   Json answer = {
       {"count", tokens.size()}, {"max_model_len", model.max_model_len}, {"tokens", tokens}};
   if (request.return_token_strs) {

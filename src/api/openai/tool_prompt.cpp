@@ -52,17 +52,41 @@ std::string calls_as_text(const Json& message, const ToolDialect& dialect) {
   return text + call_text(dialect, calls);
 }
 
+Json as_text_part(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
+
+// A text, or the list of parts of a message with images, as such a list.
+Json as_parts(Json content) {
+  return content.is_array() ? content : Json::array({as_text_part(content.get<std::string>())});
+}
+
+// The content of a result as that of a user message.
+Json response_of(const Json& content) {
+  const std::string open = "<tool_response>\n";
+  const std::string close = "\n</tool_response>";
+  if (!content.is_array()) return open + content.get<std::string>() + close;
+  Json parts = content;
+  parts.insert(parts.begin(), as_text_part(open));
+  parts.push_back(as_text_part(close));
+  return parts;
+}
+
 // Joins consecutive user messages: many templates require alternating turns.
 void append(Json& messages, Json message) {
-  const bool joins = !messages.empty() && message["role"] == "user" &&
-                     messages.back()["role"] == "user" && messages.back()["content"].is_string() &&
-                     message["content"].is_string();
-  if (!joins) {
+  const auto can_join = [](const Json& one) {
+    return one["role"] == "user" && (one["content"].is_string() || one["content"].is_array());
+  };
+  if (messages.empty() || !can_join(message) || !can_join(messages.back())) {
     messages.push_back(std::move(message));
     return;
   }
-  auto& text = messages.back()["content"].get_ref<std::string&>();
-  text += '\n' + message["content"].get<std::string>();
+  Json& content = messages.back()["content"];
+  if (content.is_string() && message["content"].is_string()) {
+    content.get_ref<std::string&>() += '\n' + message["content"].get<std::string>();
+    return;
+  }
+  content = as_parts(std::move(content));
+  content.push_back(as_text_part("\n"));
+  for (Json& part : as_parts(std::move(message["content"]))) content.push_back(std::move(part));
 }
 
 }  // namespace
@@ -98,9 +122,7 @@ Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDiale
     if (&message == &messages.front() && !shown.empty() && message["role"] == "system") continue;
     Json copy = message;
     if (message["role"] == "tool") {
-      copy = {{"role", "user"},
-              {"content",
-               "<tool_response>\n" + message["content"].get<std::string>() + "\n</tool_response>"}};
+      copy = {{"role", "user"}, {"content", response_of(message["content"])}};
     } else if (message.contains("tool_calls")) {
       copy["content"] = calls_as_text(message, dialect);
       copy.erase("tool_calls");

@@ -102,7 +102,8 @@ void run(ChatFlags flags) {
   if (!flags.prompt.empty()) return answer_once(flags.prompt, session);
   ChatScreen screen(screen_options(interactive));
   const ChatModel model{.name = name_of(flags.model),
-                        .context = llm->engine().memory().max_model_len};
+                        .context = llm->engine().memory().max_model_len,
+                        .images_refused = llm->images_refused()};
   if (!interactive) {
     StreamReader reader(std::cin);
     const bool all_answered = ChatShell(model, session, reader, screen, nullptr).run();

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "cli/prompt_line.h"
 
 namespace octavo {
 
@@ -17,7 +18,11 @@ void ChatSession::set_system(std::string text) {
 }
 
 TextAnswer ChatSession::send(const std::string& text, const Llm::OnText& on_text) {
-  return answer({.message = text, .answer = {}}, turns_.size(), on_text);
+  // A message without an answer is not part of the conversation: its images stay attached.
+  TextAnswer result =
+      answer({.images = attached_, .message = text, .answer = {}}, turns_.size(), on_text);
+  if (!result.generation.tokens.empty()) attached_.clear();
+  return result;
 }
 
 TextAnswer ChatSession::retry(const Llm::OnText& on_text) {
@@ -30,15 +35,19 @@ TextAnswer ChatSession::retry(const Llm::OnText& on_text) {
 TextAnswer ChatSession::answer(Turn turn, size_t before, const Llm::OnText& on_text) {
   TextRequest request = settings_;
   request.messages = nlohmann::ordered_json::array();
-  auto add = [&](const char* role, const std::string& content) {
-    request.messages.push_back({{"role", role}, {"content", content}});
+  auto add = [&](const char* role, nlohmann::ordered_json content) {
+    request.messages.push_back({{"role", role}, {"content", std::move(content)}});
+  };
+  auto add_message = [&](const Turn& one) {
+    add("user", content_with_images(one.message, request.images.size(), one.images.size()));
+    request.images.insert(request.images.end(), one.images.begin(), one.images.end());
   };
   if (!system_.empty()) add("system", system_);
   for (size_t i = 0; i < before; ++i) {
-    add("user", turns_[i].message);
+    add_message(turns_[i]);
     add("assistant", turns_[i].answer);
   }
-  add("user", turn.message);
+  add_message(turn);
 
   TextAnswer result = generate_(request, on_text);
   if (result.generation.tokens.empty()) return result;
@@ -55,7 +64,10 @@ std::string ChatSession::markdown(const std::string& title) const {
   };
   if (!system_.empty()) add("System", system_);
   for (const Turn& turn : turns_) {
-    add("User", turn.message);
+    std::string said;
+    for (const api::ImageSource& image : turn.images)
+      said += fmt::format("![](<{}>)\n\n", image.field);
+    add("User", said + turn.message);
     add("Assistant", turn.answer);
   }
   return text;

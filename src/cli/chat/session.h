@@ -5,6 +5,8 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "llm/llm.h"
 
@@ -26,11 +28,18 @@ class ChatSession {
     settings_.cancelled = std::move(cancelled);
   }
 
-  void reset() { turns_.clear(); }
+  void reset() {
+    turns_.clear();
+    attached_.clear();
+  }
   bool empty() const { return turns_.empty(); }
 
-  // Adds the answer to the conversation, even if it was interrupted. The conversation is unchanged
-  // if the answer has no tokens or the request was rejected (RequestError).
+  // The image goes before the text of the next message.
+  void attach(api::ImageSource image) { attached_.push_back(std::move(image)); }
+  const std::vector<api::ImageSource>& attached() const { return attached_; }
+
+  // The message has the attached images. Adds the answer to the conversation, even if it was interrupted. The conversation is unchanged
+  // if the answer has no tokens or the request was rejected (RequestError); the images then stay attached.
   TextAnswer send(const std::string& text, const Llm::OnText& on_text);
   // Replaces the last answer by a new one. The conversation must not be empty.
   TextAnswer retry(const Llm::OnText& on_text);
@@ -39,6 +48,7 @@ class ChatSession {
 
  private:
   struct Turn {
+    std::vector<api::ImageSource> images = {};
     std::string message;
     std::string answer;
   };
@@ -50,6 +60,7 @@ class ChatSession {
   TextRequest settings_;
   std::string system_;
   std::vector<Turn> turns_;
+  std::vector<api::ImageSource> attached_;
 };
 
 }  // namespace octavo

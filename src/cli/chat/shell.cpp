@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "cli/chat/terminal_scope.h"
+#include "cli/image_file.h"
 
 namespace octavo {
 namespace {
@@ -18,6 +19,13 @@ constexpr double kNearlyFull = 0.9;
 std::string expand_home(const std::string& path) {
   const char* home = std::getenv("HOME");
   return path.starts_with("~/") && home != nullptr ? home + path.substr(1) : path;
+}
+
+// Terminals quote the name of a file that is dropped on them.
+std::string without_quotes(const std::string& text) {
+  const bool quoted = text.size() >= 2 && text.front() == text.back() &&
+                      (text.front() == '\'' || text.front() == '"');
+  return quoted ? text.substr(1, text.size() - 2) : text;
 }
 
 }  // namespace
@@ -34,6 +42,7 @@ const ChatShell::Command ChatShell::kCommands[] = {
     {"reset", "", "start a new conversation", &ChatShell::reset},
     {"system", "[TEXT]", "show or set the system message; \"none\" clears it",
      &ChatShell::set_system},
+    {"image", "FILE", "add an image to the next message", &ChatShell::attach_image},
     {"retry", "", "answer the last message again", &ChatShell::retry},
     {"save", "FILE", "write the conversation as Markdown", &ChatShell::save},
     {"exit", "", "exit, same as /bye, /quit and Ctrl-D", &ChatShell::leave},
@@ -172,6 +181,19 @@ void ChatShell::set_system(const std::string& text) {
   session_.set_system(text == "none" ? "" : text);
   screen_.hint(text == "none" ? "The system message is cleared; this is a new conversation."
                               : "The system message is set; this is a new conversation.");
+}
+
+void ChatShell::attach_image(const std::string& file) {
+  if (!model_.images_refused.empty())
+    return screen_.error(fmt::format("Images cannot be sent: {}", model_.images_refused));
+  if (file.empty()) return screen_.error("Missing file name: /image FILE");
+  try {
+    session_.attach(read_image_file(expand_home(without_quotes(file))));
+  } catch (const RequestError& error) {
+    return screen_.error(error.what());
+  }
+  const size_t count = session_.attached().size();
+  screen_.hint(fmt::format("The next message has {} image{}.", count, count == 1 ? "" : "s"));
 }
 
 void ChatShell::save(const std::string& file) {

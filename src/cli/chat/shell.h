@@ -15,7 +15,8 @@ namespace octavo {
 
 struct ChatModel {
   std::string name;
-  int context = 0;  // tokens
+  int context = 0;                  // tokens
+  std::string images_refused = {};  // why it takes no images; empty: it does
 };
 
 class ChatShell {
@@ -42,6 +43,7 @@ class ChatShell {
   void help(const std::string&);
   void reset(const std::string&);
   void retry(const std::string&);
+  void attach_image(const std::string& file);
   void save(const std::string& file);
   void set_system(const std::string& text);
   void leave(const std::string&) { leaving_ = true; }

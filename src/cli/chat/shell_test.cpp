@@ -60,8 +60,18 @@ class ChatShellTest : public testing::Test {
     if (refuse) throw RequestError(400, "prompt", "has 99 tokens");
     std::string asked;
     for (const auto& message : request.messages) {
-      asked += message["role"].get<std::string>().substr(0, 1) + ":" +
-               message["content"].get<std::string>() + "|";
+      asked += message["role"].get<std::string>().substr(0, 1) + ":";
+      const auto& content = message["content"];
+      if (content.is_string()) {
+        asked += content.get<std::string>();
+      } else {
+        for (const auto& part : content) {
+          asked += part["type"] == "text"
+                       ? part["text"].get<std::string>()
+                       : "[" + request.images.at(part["index"].get<size_t>()).field + "]";
+        }
+      }
+      asked += "|";
     }
     requests.push_back(asked);
     seeds.push_back(request.engine.sampling.seed);
@@ -87,10 +97,13 @@ class ChatShellTest : public testing::Test {
   }
 
   bool run(InterruptScope* interrupt = nullptr) {
-    return ChatShell({.name = "m", .context = 100}, session, reader, screen, interrupt).run();
+    return ChatShell({.name = "m", .context = 100, .images_refused = images_refused}, session,
+                     reader, screen, interrupt)
+        .run();
   }
 
   bool refuse = false;
+  std::string images_refused;
   int prompt_tokens = 5;
   std::string interrupt_at;
   std::vector<std::string> requests;
@@ -172,6 +185,50 @@ TEST_F(ChatShellTest, RetryAsksTheSameWithAnotherSeed) {
   EXPECT_THAT(requests, ElementsAre("u:a|", "u:a|"));
   EXPECT_NE(seeds[0], seeds[1]);
   EXPECT_THAT(notes.text(), HasSubstr("no message"));
+}
+
+TEST_F(ChatShellTest, ImagesGoWithTheNextMessageAndStayInTheConversation) {
+  session.attach({.field = "1.png"});
+  session.attach({.field = "2.png"});
+  reader.line("a");
+  reader.line("b");
+  EXPECT_TRUE(run());
+  EXPECT_THAT(requests,
+              ElementsAre("u:[1.png][2.png]a|", "u:[1.png][2.png]a|a:one two three.|u:b|"));
+  EXPECT_THAT(session.markdown("T"), HasSubstr("## User\n\n![](<1.png>)\n\n![](<2.png>)\n\na\n"));
+}
+
+TEST_F(ChatShellTest, ResetForgetsAttachedImages) {
+  session.attach({.field = "1.png"});
+  reader.line("/reset");
+  reader.line("a");
+  run();
+  EXPECT_THAT(requests, ElementsAre("u:a|"));
+}
+
+TEST_F(ChatShellTest, RetryKeepsTheImages) {
+  session.attach({.field = "1.png"});
+  reader.line("a");
+  reader.line("/retry");
+  run();
+  EXPECT_THAT(requests, ElementsAre("u:[1.png]a|", "u:[1.png]a|"));
+}
+
+TEST_F(ChatShellTest, AnImageThatCannotBeReadIsNotAttached) {
+  reader.line("/image");
+  reader.line("/image /nowhere/a.png");
+  reader.line("a");
+  EXPECT_TRUE(run());
+  EXPECT_THAT(requests, ElementsAre("u:a|"));
+  EXPECT_THAT(notes.text(), HasSubstr("Missing file name: /image FILE"));
+  EXPECT_THAT(notes.text(), HasSubstr("/nowhere/a.png: is not a file"));
+}
+
+TEST_F(ChatShellTest, AModelWithoutImagesSaysWhy) {
+  images_refused = "the checkpoint has no vision tower";
+  reader.line("/image a.png");
+  run();
+  EXPECT_THAT(notes.text(), HasSubstr("Images cannot be sent: the checkpoint has no vision tower"));
 }
 
 TEST_F(ChatShellTest, AnUnknownCommandListsTheKnownOnes) {

@@ -13,7 +13,8 @@ constexpr auto kRefused = ForeignMeaning::kRefused;
 constexpr std::string_view kOneDevice = "octavo runs a model on one device";
 constexpr std::string_view kNoLora =
     "octavo serve takes PEFT and mlx-lm adapters: --enable-lora --lora-modules name=FOLDER";
-constexpr std::string_view kTextOnly = "octavo runs text models only";
+constexpr std::string_view kVisionInFolder =
+    "octavo reads the vision tower of a model's folder of safetensors";
 constexpr std::string_view kWholeModel =
     "octavo runs the whole model on one device; --device chooses it";
 constexpr std::string_view kNoTls =
@@ -142,7 +143,9 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--embeddings", "", kRefused, "use --runner pooling"},
     ForeignFlag{"--lora", "*", kRefused, kNoLora},
     ForeignFlag{"--grammar", "*", kRefused, "send structured_outputs with each request"},
-    ForeignFlag{"--mmproj", "*", kRefused, kTextOnly},
+    ForeignFlag{"--mmproj", "*", kRefused, kVisionInFolder},
+    ForeignFlag{"--no-mmproj", "", kAlreadySo, kVisionInFolder},
+    ForeignFlag{"--image-min-tokens", "*", kRefused, "use --mm-processor-kwargs"},
     ForeignFlag{"--rope-scaling", "*", kRefused,
                 "octavo uses the rope scaling of the model's config"},
     ForeignFlag{"--rope-scale", "*", kRefused,
@@ -227,8 +230,15 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--kv-cache-memory-bytes", "*", kAlias, "--kv-memory"},
     ForeignFlag{"--override-pooler-config", "*", kAlias, "--pooler-config"},
     // vLLM: not available
-    ForeignFlag{"--limit-mm-per-prompt", "*", kRefused, kTextOnly},
-    ForeignFlag{"--mm-processor-kwargs", "*", kRefused, kTextOnly},
+    ForeignFlag{"--media-io-kwargs", "{}", kAlreadySo, "images are read in one way"},
+    ForeignFlag{"--media-io-kwargs", "*", kRefused, "images are read in one way"},
+    ForeignFlag{"--allowed-local-media-path", "*", kRefused,
+                "requests cannot name files of the server; send images as data: URLs"},
+    ForeignFlag{"--interleave-mm-strings", "", kAlreadySo,
+                "the chat template gets the parts of a message in their order"},
+    ForeignFlag{"--skip-mm-profiling", "", kAlreadySo, "octavo plans memory without a trial run"},
+    ForeignFlag{"--language-model-only", "", kRefused,
+                R"(use --limit-mm-per-prompt '{"image": 0}')"},
     ForeignFlag{"--tokenizer", "*", kRefused, "octavo uses the model's own tokenizer"},
     ForeignFlag{"--hf-config-path", "*", kRefused, "octavo reads the model's own config"},
     ForeignFlag{"--rope-theta", "*", kRefused, "octavo uses the rope base of the model's config"},

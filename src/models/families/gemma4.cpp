@@ -72,6 +72,7 @@ void plan_layers(const Config& config, DecoderPlan& plan) {
     config.fail("num_kv_shared_layers", "leaves no layer with a cache");
   const size_t first_shared = plan.layers.size() - shared;
   const bool doubled = config.boolean_or("use_double_wide_mlp", false);
+  const bool sees_images = config.text_or("use_bidirectional_attention", "") == "vision";
   std::map<bool, int> last_of_kind;
   for (size_t i = 0; i < plan.layers.size(); ++i) {
     LayerPlan& layer = plan.layers[i];
@@ -81,6 +82,7 @@ void plan_layers(const Config& config, DecoderPlan& plan) {
     attention.qkv_bias = attention.output_bias = config.boolean_or("attention_bias", false);
     attention.window = config.integer("sliding_window");
     attention.rope = 1;
+    attention.sees_images = sees_images && sliding[i];
     if (!sliding[i]) make_full(config, attention);
     layer.scalar = "layer_scalar";
     if (config.boolean_or("enable_moe_block", false)) {

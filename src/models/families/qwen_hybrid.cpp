@@ -76,7 +76,6 @@ DecoderPlan plan_qwen_hybrid(const Config& config, const char* family) {
   DecoderPlan plan = plan_llama_like(config, family);
   plan.norm_offset = 1;
   plan.mlx_adds_norm_offset = true;
-  // Multimodal rope sections use image positions; for text all sections have the same position.
   const int head_dim = plan.layers.front().attention().head_dim;
   plan.ropes = {plan_rope(config, rotated_dims(config, head_dim, 0.25))};
   const bool bias = config.boolean_or("attention_bias", false);

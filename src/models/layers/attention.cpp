@@ -118,7 +118,10 @@ QkvOptions Attention::qkv_options(const ForwardContext& context) const {
                      .position_beta = plan_.position_beta,
                      .position_period = plan_.position_period,
                      .values_are_keys = plan_.values_are_keys};
-  if (plan_.rope) options.inverse_frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
+  if (plan_.rope) {
+    options.inverse_frequencies = context.ropes[static_cast<size_t>(*plan_.rope)];
+    options.rope_axes = context.rope_axes[static_cast<size_t>(*plan_.rope)];
+  }
   return options;
 }
 
@@ -132,8 +135,9 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   const mx::array qkv = joined_linear(x, qkv_, into);
 
   const mx::array& table = context.table(layer_);
+  const BatchLayout& layout = context.layout_of(plan_.sees_images);
   const auto attend = [&](const mx::array& q, const KvPages& pages) {
-    const mx::array attended = paged_attention(q, pages, context.layout, table,
+    const mx::array attended = paged_attention(q, pages, layout, table,
                                                {.scale = plan_.scale,
                                                 .window = plan_.window,
                                                 .soft_cap = plan_.soft_cap,
@@ -142,15 +146,14 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   };
   const auto write_and_attend = [&] {
     const auto [q, pages] =
-        qkv_write(context.kv.layer(layer_), qkv, context.layout, table, qkv_options(context));
+        qkv_write(context.kv.layer(layer_), qkv, layout, table, qkv_options(context));
     context.kv.rebind(layer_, pages.bytes);
     return attend(q, pages);
   };
   mx::array attended =
-      plan_.shares_layer
-          ? attend(prepare_queries(qkv, context.layout, qkv_options(context), context.path),
-                   context.kv.layer(layer_))
-          : write_and_attend();
+      plan_.shares_layer ? attend(prepare_queries(qkv, layout, qkv_options(context), context.path),
+                                  context.kv.layer(layer_))
+                         : write_and_attend();
   if (plan_.output_gate)
     attended = gate_rows({attended}, {qkv}, width, Gate::kSigmoid, context.path);
   if (width < outputs_)

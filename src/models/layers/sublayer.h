@@ -18,12 +18,18 @@ struct ForwardContext {
   std::span<const mx::array>
       block_tables;                  // by cache group, that of the states last: [S, columns] int32
   std::span<const mx::array> ropes;  // by DecoderPlan::ropes: [pairs] float32
-  std::optional<mx::array> per_layer;  // [T, layers * width], PerLayerInputPlan
+  std::span<const std::optional<mx::array>> rope_axes;  // by rope: [pairs] int32, RopePlan::axes
+  std::optional<mx::array> per_layer;                   // [T, layers * width], PerLayerInputPlan
   KvStore& kv;
   KernelPath path;
   const LoraStep* lora = nullptr;  // null: no row of the step has an adapter
   RankExchange* ranks = nullptr;   // null: this machine has all outputs
+  // The layout without last_visible, if it has that: for layers in which images are causal.
+  std::optional<BatchLayout> causal = {};
 
+  const BatchLayout& layout_of(bool sees_images) const {
+    return causal && !sees_images ? *causal : layout;
+  }
   const mx::array& table(int layer) const {
     const int group = kv.plan().places[static_cast<size_t>(layer)].group;
     return block_tables[static_cast<size_t>(group)];

@@ -31,6 +31,7 @@ struct AttentionPlan {
   float position_beta = 0;
   float position_period = 1;
   std::optional<int> shares_layer;  // reads the cache of this earlier layer; has only q
+  bool sees_images = false;  // rows of an image see all rows of it (BatchLayout::last_visible)
 
   std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;

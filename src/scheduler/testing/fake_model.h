@@ -17,6 +17,7 @@
 #include "kernels/types/pooling_plan.h"
 #include "scheduler/drafter.h"
 #include "scheduler/step_runner.h"
+#include "scheduler/testing/fake_images.h"
 
 namespace octavo {
 
@@ -78,10 +79,11 @@ class FakeModel {
     return row;
   }
 
-  // The output of one sequence run alone.
+  // The output of one sequence run alone. `images`: of the prompt.
   TokenId next_token(const std::vector<TokenId>& tokens, const RowSampling& sampling,
-                     const Adapter* adapter = nullptr) const {
-    const std::vector<uint64_t> cells = cells_of(tokens, adapter);
+                     const Adapter* adapter = nullptr,
+                     const std::vector<PromptImage>& images = {}) const {
+    const std::vector<uint64_t> cells = cells_of(fake_seen(tokens, images), adapter);
     return draw(static_cast<int>(tokens.size()), sampling, cells.back(), tokens,
                 [&](int, int p) { return cells[static_cast<size_t>(p)]; });
   }
@@ -178,6 +180,7 @@ class FakeRunner : public StepRunner, public PageMemory {
   bool queues_at_once(const Batch& batch) const override { return batch.rows() % 5 != 0; }
 
   void start(const Batch& batch) override {
+    images_.check(batch);
     const bool fails = fail_starts > 0 || broken();  // steps queued after a failed one fail too
     load_adapters(batch, fails);
     batches_.push_back(batch);
@@ -186,16 +189,19 @@ class FakeRunner : public StepRunner, public PageMemory {
       ++failed_;
       if (!fails_in_order) scribble(batch);
     }
+    images_.work(batch.image_work);
+    image_tokens_.push_back(images_.tokens_of(batch));
     if (!broken() || fails_in_order) compute_ready();
   }
 
   StepResult finish() override {
     const bool front_fails = failed_ == batches_.size();
     if (fails_in_order ? front_fails : broken()) throw std::runtime_error("the fake step failed");
-    if (results_.empty()) results_.push_back(compute(batches_.front()));
+    if (results_.empty()) results_.push_back(compute(0));
     StepResult result = std::move(results_.front());
     results_.pop_front();
     batches_.pop_front();
+    image_tokens_.pop_front();
     last_tokens_ = result.tokens;
     compute_ready();
     return result;
@@ -206,6 +212,8 @@ class FakeRunner : public StepRunner, public PageMemory {
       for (const Batch& batch : batches_) scribble(batch);
     results_.clear();
     batches_.clear();
+    image_tokens_.clear();
+    images_.clear();
     failed_ = 0;
   }
 
@@ -239,6 +247,8 @@ class FakeRunner : public StepRunner, public PageMemory {
   // The content of a state page: the last cell.
   uint64_t state(PageId page) const { return states_[static_cast<size_t>(page)]; }
 
+  FakeImages& images() { return images_; }
+
   int fail_starts = 0;  // this many of the next steps fail, leaving garbage in their pages
   // False: finish() throws as soon as any step in flight has failed. True: when it comes to a failed
   // step, after the results of all earlier ones.
@@ -265,12 +275,13 @@ class FakeRunner : public StepRunner, public PageMemory {
     // Failed steps are the last ones.
     while (results_.size() + failed_ < batches_.size() &&
            std::ranges::all_of(batches_[results_.size()].sampling, is_set))
-      results_.push_back(compute(batches_[results_.size()]));
+      results_.push_back(compute(results_.size()));
   }
   bool broken() const { return failed_ > 0; }
 
   // Waits for masks.
-  StepResult compute(const Batch& batch) {
+  StepResult compute(size_t step) {
+    const Batch& batch = batches_[step];
     StepResult result;
     const std::vector<TokenId> previous = results_.empty() ? last_tokens_ : results_.back().tokens;
     std::vector<TokenId> tokens = batch.tokens;
@@ -278,6 +289,7 @@ class FakeRunner : public StepRunner, public PageMemory {
       const int source = batch.token_sources[row];
       if (source >= 0) tokens[row] = previous.at(static_cast<size_t>(source));
     }
+    for (const auto& [row, token] : image_tokens_[step]) tokens[static_cast<size_t>(row)] = token;
     write(batch, tokens);
     for (size_t i = 0; i < batch.sampling.size(); ++i) {
       const int row = batch.logit_rows[i];
@@ -306,7 +318,8 @@ class FakeRunner : public StepRunner, public PageMemory {
     each_row(batch, [&](size_t sequence, size_t row) {
       const bool last = static_cast<int>(row) + 1 == batch.cu_seqlens_q[sequence + 1];
       if (batch.next_sources[row] < 0 && !last)
-        OCTAVO_CHECK(batch.next_tokens[row] == tokens[row + 1]);
+        OCTAVO_CHECK(batch.next_tokens[row] == batch.tokens[row + 1] ||
+                     batch.token_sources[row + 1] >= 0);
     });
     for (size_t i = 0; i < batch.sampling.size(); ++i) {
       const int row = batch.logit_rows[i];
@@ -452,6 +465,8 @@ class FakeRunner : public StepRunner, public PageMemory {
   std::vector<uint64_t> effects_;             // by slot of adapters
   std::vector<uint64_t> row_states_;          // after each row of the newest step
   std::deque<Batch> batches_;
+  std::deque<FakeImages::Tokens> image_tokens_;  // of batches_
+  FakeImages images_;
   std::deque<StepResult> results_;
   std::vector<TokenId> last_tokens_;
   size_t failed_ = 0;  // the newest of batches_

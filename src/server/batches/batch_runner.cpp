@@ -206,18 +206,24 @@ Awaitable<std::optional<HttpResponse>> BatchRunner::ask(Running& batch,
                                                         const state::BatchLine& line,
                                                         const std::string& id) {
   milliseconds wait = kFirstPause;
-  const auto bytes = static_cast<int64_t>(line.request.size());
-  if (bytes > bodies_.most())
+  if (line.bytes > bodies_.most())
     co_return HttpResponse{.status = 413, .body = api::error_body(413, "the body is too large")};
   for (int tries = 1; !batch.interrupted; ++tries) {
     std::optional<HttpResponse> response;
-    if (auto lease = bodies_.try_lend(bytes)) {
+    if (auto lease = bodies_.try_lend(line.bytes)) {
+      // Only now: the requests of lines that wait are not counted anywhere.
+      const auto read = [key = batch.record.key,
+                         number = line.line](const state::Database& database) {
+        return state::BatchTable(database).request_of(key, number);
+      };
+      std::optional<std::string> text = co_await state_.run(read);
+      if (!text || batch.interrupted) break;
       MemoryExchange exchange({.method = "POST",
                                .path = batch.record.endpoint,
                                .headers = {{"Content-Type", "application/json"}},
                                .id = id,
                                .batch_owner = batch.owner},
-                              {.text = line.request, .bytes = std::move(*lease)});
+                              {.text = std::move(*text), .bytes = std::move(*lease)});
       batch.exchanges.insert(&exchange);
       bool left = false;
       try {

@@ -5,6 +5,7 @@
 
 #include "api/fields/field_kinds.h"
 #include "api/generation_request.h"
+#include "api/model_modalities.h"
 #include "base/error.h"
 #include "server/endpoints/endpoints.h"
 #include "server/server_context.h"
@@ -31,14 +32,16 @@ Json default_sampling_params(const SamplingDefaults& defaults) {
 }
 
 Json card(const ServedModel& model, const std::string& name) {
-  return {{"id", name},
-          {"object", "model"},
-          {"created", model.created},
-          {"owned_by", "octavo"},
-          {"root", model.root},
-          {"parent", nullptr},
-          {"max_model_len", model.max_model_len},
-          {"default_sampling_params", default_sampling_params(model.defaults)}};
+  Json json = {{"id", name},
+               {"object", "model"},
+               {"created", model.created},
+               {"owned_by", "octavo"},
+               {"root", model.root},
+               {"parent", nullptr},
+               {"max_model_len", model.max_model_len},
+               {"default_sampling_params", default_sampling_params(model.defaults)}};
+  if (model.images) json["architecture"] = image_architecture();
+  return json;
 }
 
 // The fields are vLLM's.
@@ -61,7 +64,8 @@ Json card_schema() {
             {"root", {{"type", "string"}}},
             {"parent", {{"type", {"string", "null"}}}},
             {"max_model_len", {{"type", "integer"}}},
-            {"default_sampling_params", {{"type", "object"}}}}},
+            {"default_sampling_params", {{"type", "object"}}},
+            {"architecture", {{"type", "object"}}}}},
           {"required", {"id", "object", "created", "owned_by", "root", "max_model_len"}}};
 }
 

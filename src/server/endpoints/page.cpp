@@ -14,13 +14,15 @@ HttpResponse page_file(const HttpRequest& request) {
           : std::string_view(request.path).substr(std::string_view("/page/").size());
   for (const PageFile& file : page_files()) {
     if (file.name != name) continue;
-    return {.content_type = std::string(file.content_type),
-            .headers = {{"Content-Security-Policy",
-                         "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
-                         "form-action 'self'; object-src 'none'"},
-                        {"Referrer-Policy", "no-referrer"},
-                        {"Cache-Control", "no-cache"}},
-            .body = std::string(file.content)};
+    return {
+        .content_type = std::string(file.content_type),
+        .headers =
+            {{"Content-Security-Policy",
+              "default-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; "
+              "form-action 'self'; object-src 'none'"},
+             {"Referrer-Policy", "no-referrer"},
+             {"Cache-Control", "no-cache"}},
+        .body = std::string(file.content)};
   }
   return error_response(404, "file not found");
 }

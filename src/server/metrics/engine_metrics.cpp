@@ -117,6 +117,17 @@ void add_totals(Families& families, const SchedulerStats& stats) {
                    {{"kind", "decode"}});
 }
 
+void add_images(Families& families, const SchedulerStats& stats) {
+  if (!stats.takes_images) return;
+  const auto total = [&](const char* name, const char* help, uint64_t value) {
+    families.counter(name, help, static_cast<double>(value));
+  };
+  total("vllm:mm_cache_queries_total", "Images looked up among those that are encoded",
+        stats.image_queries);
+  total("vllm:mm_cache_hits_total", "Images found there", stats.image_hits);
+  total("octavo:images_encoded_total", "Images encoded", stats.images_encoded);
+}
+
 void add_disk(Families& families, const DiskStats& stats) {
   if (!stats.on) return;
   const auto total = [&](const char* name, const char* help, uint64_t value) {
@@ -180,6 +191,7 @@ std::vector<MetricFamily> EngineMetrics::Collect() const {
   add_requests(families, stats);
   add_pages(families, stats, model_);
   add_totals(families, stats.scheduler);
+  add_images(families, stats.scheduler);
   add_disk(families, stats.scheduler.disk);
   add_times(families, stats);
   return families.take();

@@ -34,6 +34,7 @@ function refresh() {
   byId("send").disabled = answering;
   document.querySelector(`input[name=mode][value=${mode}]`).checked = true;
   document.body.classList.toggle("busy", answering);
+  byId("composer").classList.toggle("plain-text", mode !== "chat");
   byId("curl").textContent = curlOf(session.currentRequest());
 }
 
@@ -73,6 +74,7 @@ for (const radio of document.querySelectorAll("input[name=mode]")) {
 }
 document.addEventListener("input", refresh);
 document.addEventListener("keychange", refresh);
+document.addEventListener("imagechange", refresh);
 document.addEventListener("sessionchange", () => { refresh(); drawList(); });
 copies(byId("copy-curl"), () => byId("curl").textContent);
 

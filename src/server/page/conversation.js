@@ -1,6 +1,11 @@
 // What a conversation is made of, checked wherever one comes from storage or from a file.
 
 const TITLE_CHARACTERS = 60;
+const DATA_URL = /^data:image\/(png|jpeg|webp|gif);base64,[A-Za-z0-9+/]+=*$/;
+export const MOST_IMAGES = 64; // of a request, as the server has it
+
+// Whether this is an image as a message holds it. Nothing else may become the address of a picture.
+export const isImage = (value) => typeof value === "string" && DATA_URL.test(value);
 
 // randomUUID exists only on https and localhost; this page is also served over plain http.
 function newId() {
@@ -16,7 +21,7 @@ export function newConversation(mode = "chat", system = "") {
 export function titleOf({ title, named, turns }) {
   if (named && title) return title;
   const first = (turns[0]?.prompt ?? "").replace(/\s+/g, " ").trim();
-  if (first === "") return "New conversation";
+  if (first === "") return turns[0]?.images?.length ? "Image" : "New conversation";
   return first.length > TITLE_CHARACTERS ? `${first.slice(0, TITLE_CHARACTERS - 1).trimEnd()}…` : first;
 }
 
@@ -41,10 +46,12 @@ function measuredOf(value) {
   };
 }
 
+const imagesOf = (value) => (Array.isArray(value) ? value.filter(isImage).slice(0, MOST_IMAGES) : []);
+
 function turnOf(value) {
   if (typeof value?.prompt !== "string") throw new Error("a turn without a prompt");
   return {
-    prompt: value.prompt, answer: text(value.answer), reasoning: text(value.reasoning),
+    prompt: value.prompt, images: imagesOf(value.images), lostImages: count(value.lostImages), answer: text(value.answer), reasoning: text(value.reasoning),
     measured: measuredOf(value.measured), error: typeof value.error === "string" ? value.error : null,
   };
 }
@@ -61,15 +68,29 @@ export function conversationOf(value) {
   };
 }
 
+// The text and the images of a message. Throws if it has anything else.
+function readContent(content) {
+  if (typeof content === "string") return { prompt: content, images: [] };
+  if (!Array.isArray(content)) throw new Error("a message whose content is not text");
+  const read = { prompt: "", images: [] };
+  for (const { type, text: words, image_url: image } of content) {
+    const url = image?.url ?? image;
+    if (type === "text" && typeof words === "string") read.prompt += words;
+    else if (type === "image_url" && isImage(url)) read.images.push(url);
+    else throw new Error("a message with a part that is neither text nor an image in it");
+  }
+  return read;
+}
+
 // A conversation from messages as chat APIs have them. Each user message starts a turn.
 export function conversationOfMessages(messages) {
   const conversation = newConversation();
   for (const { role, content } of messages) {
-    if (typeof content !== "string") throw new Error("a message whose content is not text");
+    const { prompt, images } = readContent(content);
     const last = conversation.turns.at(-1);
-    if (role === "system") conversation.system = content;
-    else if (role === "user") conversation.turns.push(turnOf({ prompt: content }));
-    else if (role === "assistant" && last) last.answer += content;
+    if (role === "system") conversation.system = prompt;
+    else if (role === "user") conversation.turns.push(turnOf({ prompt, images }));
+    else if (role === "assistant" && last) last.answer += prompt;
     else throw new Error(`a message of the role ${role}`);
   }
   return conversation;

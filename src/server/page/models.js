@@ -10,6 +10,8 @@ const loadButton = byId("load-model");
 let models = []; // one per model, though a model may be served under several names
 
 export const modelName = () => select.value;
+// As the server reports it; a model that is not loaded has not been asked.
+export const takesImages = () => find(select.value)?.architecture?.input_modalities?.includes("image") === true;
 export const modelNames = () => models.map(({ id }) => id);
 
 // "loaded", "loading", "unloaded" or "failed". A server of one model has no status: it is loaded.
@@ -39,6 +41,7 @@ function showFacts() {
   loadButton.disabled = state === "loading";
   loadButton.textContent = state === "loaded" ? "Unload" : "Load";
   showDefaults(chosen?.default_sampling_params ?? {});
+  byId("image-button").hidden = !takesImages();
 }
 
 function optionFor(model) {

@@ -1,6 +1,7 @@
 // The conversations that are open, the one that is shown, and the answer that is being received: one at a time.
 import { newConversation } from "./conversation.js";
 import { byId, make, say } from "./dom.js";
+import { attach, attached } from "./images.js";
 import { followLoading, loadModels, modelName, modelNames } from "./models.js";
 import { receive } from "./receive.js";
 import { samplingParameters } from "./sampling.js";
@@ -21,12 +22,18 @@ export const isAnswering = () => answering !== null;
 export const isEditing = () => editing !== null;
 export const stop = () => answering?.abort.abort();
 
+// What is stored of a conversation whose images do not fit into the browser's storage.
+function withoutImages(conversation) {
+  const turns = conversation.turns.map((turn) => ({ ...turn, images: [], lostImages: turn.images.length || turn.lostImages }));
+  return { ...conversation, turns };
+}
+
 // A conversation without turns is not stored. Answers that are still coming are stored as far as they are.
 function keep(entry) {
   const { conversation, turns } = entry;
   if (turns.length === 0 || !opened.has(conversation.id)) return;
   conversation.turns = turns.map((turn) => turn.record());
-  const stored = store.save(conversation);
+  const stored = store.save(conversation) || store.save(withoutImages(conversation));
   byId("notice").hidden = stored;
   if (stored) return;
   byId("notice").textContent = "This browser could not store the conversation. Delete old ones to make space.";
@@ -91,40 +98,52 @@ export function forget(id) {
   else changed();
 }
 
-// The request that sends text after the turns before it. A turn without an answer is left out: roles must alternate.
-function requestFor({ mode, system }, before, text) {
+// Images come first, as the models' own examples have it.
+function contentOf({ prompt: text, images }) {
+  if (images.length === 0) return text;
+  const parts = images.map((url) => ({ type: "image_url", image_url: { url } }));
+  return text.trim() === "" ? parts : [...parts, { type: "text", text }];
+}
+
+// The request that sends a message after the turns before it. A turn without an answer is left out: roles must alternate.
+function requestFor({ mode, system }, before, message) {
   const rest = { ...samplingParameters(), stream: true, stream_options: { include_usage: true } };
-  if (mode === "complete") return { path: "v1/completions", body: { model: modelName(), prompt: text, ...rest } };
+  if (mode === "complete") return { path: "v1/completions", body: { model: modelName(), prompt: message.prompt, ...rest } };
   const messages = before.filter((turn) => turn.text !== "").flatMap((turn) => [
-    { role: "user", content: turn.prompt }, { role: "assistant", content: turn.text }]);
+    { role: "user", content: contentOf(turn) }, { role: "assistant", content: turn.text }]);
   if (system.trim()) messages.unshift({ role: "system", content: system.trim() });
-  messages.push({ role: "user", content: text });
+  messages.push({ role: "user", content: contentOf(message) });
   return { path: "v1/chat/completions", body: { model: modelName(), messages, ...rest } };
 }
+
+// What is written in the composer. Only chat messages have images.
+const composed = () => ({ prompt: prompt.value, images: shown.conversation.mode === "chat" ? attached() : [] });
+const isSomething = (message) => message.prompt.trim() !== "" || message.images.length > 0;
 
 // What Send would send; with nothing typed, what Regenerate would.
 export function currentRequest() {
   const { conversation, turns } = shown;
-  const typed = prompt.value.trim() !== "";
+  const message = composed();
+  const typed = isSomething(message);
   const replaced = editing ?? (typed ? null : turns.at(-1));
   const before = replaced ? turns.slice(0, turns.indexOf(replaced)) : turns;
-  return requestFor(conversation, before, typed ? prompt.value : replaced?.prompt ?? "");
+  return requestFor(conversation, before, typed ? message : replaced ?? message);
 }
 
 // A model without a chat template refuses messages, and can still continue text.
-function offerFor({ mode }, text, error) {
+function offerFor({ mode }, message, error) {
   const noTemplate = error.status === 400 && (error.param === "messages" || /template/i.test(error.message));
   if (mode !== "chat" || !noTemplate) return null;
-  return { label: "Complete this text instead", act: () => { setMode("complete"); compose(text); } };
+  return { label: "Complete this text instead", act: () => { setMode("complete"); compose(message.prompt); } };
 }
 
-async function ask(text) {
+async function ask(message) {
   const entry = shown;
   const { conversation, turns } = entry;
   const abort = new AbortController();
   answering = { abort, entry };
   const before = [...turns];
-  const turn = new Turn(conversation.mode, text, { edit, again });
+  const turn = new Turn(conversation.mode, message, { edit, again });
   turns.push(turn);
   entry.element.append(turn.element);
   conversation.updated = Date.now();
@@ -133,14 +152,14 @@ async function ask(text) {
   say("Answering");
 
   if (!modelName()) await loadModels().catch(() => {}); // if it fails again, so will the request, and say why
-  const sent = requestFor(conversation, before, text);
+  const sent = requestFor(conversation, before, message);
   const loading = new AbortController();
   followLoading(sent.body.model, loading.signal, (progress) => turn.wait(progress));
   const { measured, error } = await receive(turn, sent, abort.signal);
   loading.abort();
   answering = null;
   if (modelNames().length > 1) measured.model = sent.body.model;
-  turn.end(measured, error && { message: error.message, offer: offerFor(conversation, text, error) });
+  turn.end(measured, error && { message: error.message, offer: offerFor(conversation, message, error) });
   say(error ? `Error: ${error.message}` : turn.text || "No answer");
   conversation.updated = Date.now();
   keep(entry);
@@ -152,23 +171,25 @@ function dropFrom(turn) {
 }
 
 export function send() {
-  const text = prompt.value;
-  if (answering || text.trim() === "") return;
+  const message = composed();
+  if (answering || !isSomething(message)) return;
   if (editing) dropFrom(editing);
   prompt.value = "";
+  attach([]);
   prompt.focus();
-  ask(text);
+  ask(message);
 }
 
 function again(turn) {
   if (answering) return;
   dropFrom(turn);
   prompt.focus();
-  ask(turn.prompt);
+  ask({ prompt: turn.prompt, images: turn.images });
 }
 
-function compose(text) {
+function compose(text, images = []) {
   prompt.value = text;
+  attach(images);
   prompt.focus();
   changed();
 }
@@ -176,7 +197,7 @@ function compose(text) {
 function edit(turn) {
   if (answering) return;
   editing = turn;
-  compose(turn.prompt);
+  compose(turn.prompt, turn.images);
 }
 
 export function cancelEdit() {

@@ -1,6 +1,7 @@
 // One exchange: the prompt, the answer as it streams, and its figures.
 import { copies, make } from "./dom.js";
 import { figureList } from "./figures.js";
+import { thumbnail } from "./images.js";
 import { MarkdownView } from "./markdown.js";
 
 const LABELS = { chat: ["You", "Answer"], complete: ["Prompt", "Completion"] };
@@ -24,9 +25,11 @@ export class Turn {
   measured = null; // set when the answer ended
   error = null; // message
 
-  // actions: {edit(turn), again(turn)}
-  constructor(mode, prompt, actions) {
+  // message: {prompt, images, lostImages}. actions: {edit(turn), again(turn)}
+  constructor(mode, { prompt, images = [], lostImages = 0 }, actions) {
     this.prompt = prompt;
+    this.images = images;
+    this.lostImages = lostImages;
     const [asked, answered] = LABELS[mode];
     this.answer = make("div", { className: "text answer" });
     this.view = mode === "chat" ? new MarkdownView(this.answer) : new PlainView(this.answer);
@@ -35,7 +38,7 @@ export class Turn {
     this.waiting = make("p", { className: "waiting", hidden: true });
     this.trouble = make("div");
     this.notes = make("dl", { className: "figures" });
-    const question = make("div", { className: "text question" }, make("div", { className: "plain" }, prompt));
+    const question = make("div", { className: "text question" }, this.pictures(), make("div", { className: "plain" }, prompt));
     const button = (label, className, onclick) => make("button", { type: "button", className, onclick }, label);
     this.buttons = make("div", { className: "actions", hidden: true },
       copies(button("Copy", "quiet", null), () => this.text),
@@ -45,6 +48,12 @@ export class Turn {
       make("h2", {}, asked), question,
       make("h2", { className: "answerer" }, answered),
       make("div", {}, this.thinking, this.waiting, this.answer, this.trouble, make("div", { className: "foot" }, this.notes, this.buttons)));
+  }
+
+  pictures() {
+    if (this.lostImages > 0) return make("p", { className: "waiting" }, "The images of this message were too large to be stored.");
+    if (this.images.length === 0) return null;
+    return make("div", { className: "pictures" }, ...this.images.map((image, index) => thumbnail(image, index + 1)));
   }
 
   // What the answer is waiting for; "" when it no longer does.
@@ -106,12 +115,12 @@ export class Turn {
 
   // What store.js keeps.
   record() {
-    const { prompt, text: answer, reasoning, measured, error } = this;
-    return { prompt, answer, reasoning, measured, error };
+    const { prompt, images, lostImages, text: answer, reasoning, measured, error } = this;
+    return { prompt, images, lostImages, answer, reasoning, measured, error };
   }
 
-  static from(mode, { prompt, answer, reasoning, measured, error }, actions) {
-    const turn = new Turn(mode, prompt, actions);
+  static from(mode, { answer, reasoning, measured, error, ...message }, actions) {
+    const turn = new Turn(mode, message, actions);
     turn.text = answer;
     turn.reasoning = reasoning;
     turn.end(measured, error === null ? null : { message: error, offer: null });

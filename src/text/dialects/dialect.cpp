@@ -21,7 +21,7 @@ constexpr std::array kTools =
                                        {"deepseek_v3", &kDeepSeekV3},
                                        {"deepseek_v31", &kDeepSeekV31},
                                        {"mistral", &kMistral},
-                                       {"gemma4", &kGemma4},
+                                       {"gemma4", &kGemma4Tools},
                                        {"functiongemma", &kFunctionGemma}});
 
 constexpr std::array kReasonings =
@@ -49,7 +49,7 @@ const ToolDialect* tools_of(std::string_view text) {
   if (has("<|channel|>") && has("<|message|>")) return &kHarmony;
   if (has(kDeepSeekV3.section_open)) return has("```json") ? &kDeepSeekV3 : &kDeepSeekV31;
   if (has(kMistral.call_open)) return &kMistral;
-  if (has(kGemma4.call_open)) return &kGemma4;
+  if (has(kGemma4Tools.call_open)) return &kGemma4Tools;
   if (has(kFunctionGemma.call_open)) return &kFunctionGemma;
   // Qwen3-Coder uses Hermes' markers with another one inside.
   if (has("<function=")) return &kQwenXml;

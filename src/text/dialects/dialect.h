@@ -87,7 +87,7 @@ extern const ToolDialect kHarmony;
 extern const ToolDialect kDeepSeekV3;
 extern const ToolDialect kDeepSeekV31;
 extern const ToolDialect kMistral;
-extern const ToolDialect kGemma4;
+extern const ToolDialect kGemma4Tools;
 extern const ToolDialect kFunctionGemma;
 
 extern const ReasoningDialect kQwen3Reasoning;

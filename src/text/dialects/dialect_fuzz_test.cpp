@@ -219,7 +219,7 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(Style{&kHermes, &kQwen3Reasoning}, Style{&kQwenXml, &kQwen3Reasoning},
                     Style{&kLlama3, nullptr}, Style{&kHarmony, &kHarmonyReasoning},
                     Style{&kDeepSeekV3, nullptr}, Style{&kDeepSeekV31, &kDeepSeekR1Reasoning},
-                    Style{&kMistral, &kMistralReasoning}, Style{&kGemma4, &kGemma4Reasoning},
+                    Style{&kMistral, &kMistralReasoning}, Style{&kGemma4Tools, &kGemma4Reasoning},
                     Style{&kFunctionGemma, nullptr}),
     [](const auto& style) { return std::string(style.param.tools->name); });
 

@@ -16,13 +16,13 @@ constexpr std::array<std::string_view, 2> kFunctionGemmaClosers = {"<end_functio
 
 }  // namespace
 
-const ToolDialect kGemma4 = {.name = "gemma4",
-                             .call_open = "<|tool_call>",
-                             .steps = kGemmaSteps,
-                             .form = ArgumentsForm::kBareKeys,
-                             .quote = "<|\"|>",
-                             .call_close = "<tool_call|>",
-                             .closers = kGemma4Closers};
+const ToolDialect kGemma4Tools = {.name = "gemma4",
+                                  .call_open = "<|tool_call>",
+                                  .steps = kGemmaSteps,
+                                  .form = ArgumentsForm::kBareKeys,
+                                  .quote = "<|\"|>",
+                                  .call_close = "<tool_call|>",
+                                  .closers = kGemma4Closers};
 
 const ToolDialect kFunctionGemma = {.name = "functiongemma",
                                     .call_open = "<start_function_call>",

@@ -191,7 +191,7 @@ TEST(Mistral, AllThreeForms) {
 }
 
 TEST(Gemma, KeysAreBare) {
-  const auto gemma = options(kGemma4, &kGemma4Reasoning);
+  const auto gemma = options(kGemma4Tools, &kGemma4Reasoning);
   EXPECT_EQ(
       read(gemma, R"(<|channel>thought
 Hm.<channel|><|tool_call>call:weather{city:<|"|>Ro"me<|"|>,days:3,tags:[1,<|"|>a<|"|>,{b:true}],e:{},f:[]}<tool_call|><|tool_call>call:time{}<tool_call|>)"),

@@ -115,7 +115,7 @@ TEST_P(ToolGrammar, GeneratedTextParsesAsCalls) {
 
 INSTANTIATE_TEST_SUITE_P(Dialects, ToolGrammar,
                          testing::Values(&kHermes, &kQwenXml, &kLlama3, &kHarmony, &kDeepSeekV3,
-                                         &kDeepSeekV31, &kMistral, &kGemma4, &kFunctionGemma),
+                                         &kDeepSeekV31, &kMistral, &kGemma4Tools, &kFunctionGemma),
                          [](const auto& dialect) { return std::string(dialect.param->name); });
 
 TEST(ToolGrammarText, SpecialTokensAreNamedByTheirIds) {
@@ -132,7 +132,7 @@ TEST(ToolGrammarText, SpecialTokensAreNamedByTheirIds) {
 TEST(ToolGrammarText, UnenforceableSchemasAreRefused) {
   const std::vector<Tool> tools = {
       {"f", ordered_json::parse(R"({"type": "object", "patternProperties": {"a": {}}})")}};
-  EXPECT_THROW(tool_grammar(kGemma4, tools, {}), RequestError);
+  EXPECT_THROW(tool_grammar(kGemma4Tools, tools, {}), RequestError);
   EXPECT_THROW(tool_grammar(kQwenXml, tools, {}), RequestError);
 }
 

@@ -20,6 +20,10 @@ class CustomFamily:
     tensors: Callable[[dict], TensorList]
     shapes: dict[str, dict] = field(default_factory=dict)  # real models: differences from tiny
     pre: str = "qwen2"  # the tokenizer's pre-tokenizer
+    specials: tuple[str, ...] = ()  # added to the tokenizer after its own vocabulary
+    chat_template: str | None = None  # None: one of text only
+    # preprocessor_config.json, or processor_config.json if it has the key image_processor
+    processor: dict | None = None
 
 
 def text_config(config: dict) -> dict:

@@ -10,16 +10,14 @@
 namespace octavo {
 namespace {
 
-constexpr int kMostImages = 1024;
-
 const char* const kLimitForm = R"(--limit-mm-per-prompt: write a JSON object such as {"image": 4})";
 
 int count_of(const std::string& kind, const nlohmann::json& value) {
   const nlohmann::json& count =
       value.is_object() && value.contains("count") ? value.at("count") : value;
-  if (!count.is_number_integer() || count < 0 || count > kMostImages)
+  if (!count.is_number_integer() || count < 0 || count > api::kMostImages)
     throw SetupError(fmt::format("--limit-mm-per-prompt: {} must be a whole number from 0 to {}",
-                                 kind, kMostImages));
+                                 kind, api::kMostImages));
   return count.get<int>();
 }
 

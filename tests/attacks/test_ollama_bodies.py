@@ -13,8 +13,10 @@ def chat(**message) -> list[dict]:
 
 
 @pytest.mark.parametrize("path, body, says", [
-    ("/api/chat", {"messages": chat(images=["A" * 8_000_000])}, "images are not supported"),
-    ("/api/generate", {"prompt": "hi", "images": ["A"] * 400_000}, "images are not supported"),
+    ("/api/chat", {"messages": chat(images=["A" * 8_000_000])}, "images may be in messages of the roles user and tool"),
+    ("/api/chat", {"messages": [{"role": "user", "content": "x", "images": ["A" * 8_000_000]}]}, "takes no images"),
+    ("/api/generate", {"prompt": "hi", "images": ["A"] * 400_000}, "images[0]: is not valid base64"),
+    ("/api/generate", {"prompt": "hi", "images": ["AAAA"] * 400_000}, "more than 1024 images"),
     ("/api/generate", {"prompt": "hi", "context": [1] * 400_000}, "context: is not supported"),
     ("/api/chat", {"messages": chat(tool_calls=[CALL] * 80_000)}, "at most 512 calls"),
     ("/api/chat", {"messages": chat(content="x") * 4097}, "at most 4096 are allowed"),

@@ -7,6 +7,7 @@
 namespace octavo::api {
 
 inline constexpr int kMaxImages = 64;         // of a request, by default
+inline constexpr int kMostImages = 1024;      // that --limit-mm-per-prompt may allow
 inline constexpr int kLowDetailTokens = 256;  // of an image with "detail": "low"
 
 // Plain data.

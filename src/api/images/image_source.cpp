@@ -9,6 +9,7 @@
 
 #include "api/fields/base64.h"
 #include "api/fields/field_kinds.h"
+#include "api/images/image_settings.h"
 
 namespace octavo::api {
 namespace {
@@ -68,6 +69,12 @@ ImageSource image_at_url(const Json& url, const std::string& field) {
     refuse(field,
            fmt::format("has {} bytes; a URL may have at most {}", text.size(), kMaxUrlBytes));
   return {.field = field, .url = text};
+}
+
+void add_image(std::vector<ImageSource>& images, ImageSource image) {
+  if (images.size() >= static_cast<size_t>(kMostImages))
+    refuse(image.field, fmt::format("the request has more than {} images", kMostImages));
+  images.push_back(std::move(image));
 }
 
 ImageSource image_in_base64(const Json& text, const std::string& field) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "api/fields/json_values.h"
 
@@ -21,6 +22,8 @@ struct ImageSource {
 ImageSource image_at_url(const Json& url, const std::string& field);
 // A file in base64.
 ImageSource image_in_base64(const Json& text, const std::string& field);
+// Adds an image of a request. Refuses more than any server allows, before many small ones take memory.
+void add_image(std::vector<ImageSource>& images, ImageSource image);
 // The value of "detail": null, auto, low, high or original. True: low.
 bool is_low_detail(const Json& value, const std::string& field);
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "api/images/image_settings.h"
 #include "api/testing/refusals.h"
 
 namespace octavo::api {
@@ -44,6 +45,12 @@ TEST(ImageSource, OtherUrlsAreRefused) {
   for (const char* base64 : {"aGk", "aGk=\n", "aG k=", "aG-_", "a===", "=aGk"})
     EXPECT_THAT(refusal_of_url("data:image/png;base64," + std::string(base64)), HasSubstr("base64"))
         << base64;
+}
+
+TEST(ImageSource, MoreImagesThanAnyServerAllowsAreRefused) {
+  std::vector<ImageSource> images(static_cast<size_t>(kMostImages) - 1);
+  add_image(images, {.field = "one"});
+  EXPECT_EQ(refused_field([&] { add_image(images, {.field = "another"}); }), "400 another");
 }
 
 TEST(ImageSource, DetailMayBeLow) {

@@ -25,7 +25,7 @@ class ImageParts {
   // False if the part is not an image.
   bool take(const Json& part, const Json& type, const std::string& where) {
     if (type == "image_url") {
-      images_.push_back(image_of(part, where));
+      add_image(images_, image_of(part, where));
     } else if (type == kTranslatedImage && !translated_.empty()) {
       images_.push_back(translated_.at(part.at("index").get<size_t>()));
     } else {

@@ -22,7 +22,7 @@ struct ChatTranslation {
 
   // The part of a message that shows the image.
   Json add_image(ImageSource image) {
-    images.push_back(std::move(image));
+    api::add_image(images, std::move(image));
     return translated_image(images.size() - 1);
   }
 

@@ -6,11 +6,10 @@ mlx-vlm's or transformers' processors. Reads one JSON order per line from stdin 
     {"op": "patches", "image": FILE, "out": FILE, "family": F, "settings": {of the processor}}   float32, with size and grid
 """
 
-import json
-import sys
 from pathlib import Path
 
 import numpy as np
+from json_lines import answer_orders
 from PIL import Image, ImageOps
 
 
@@ -138,13 +137,7 @@ def patches(order: dict) -> dict:
 
 def main() -> None:
     operations = {"make": make, "pixels": pixels, "patches": patches}
-    for line in sys.stdin:
-        order = json.loads(line)
-        try:
-            result = operations[order["op"]](order)
-        except Exception as error:  # reported by the test
-            result = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(result), flush=True)
+    answer_orders(lambda order: operations[order["op"]](order))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""A program that reads one JSON order per line and prints one JSON result per line."""
+"""A program that reads one JSON order per line and prints one JSON result per line: both ends."""
 
 import json
 import os
 import subprocess
+import sys
 
 
 class JsonLines:
@@ -20,3 +21,13 @@ class JsonLines:
     def close(self) -> None:
         self.process.stdin.close()
         assert self.process.wait(timeout=10) == 0
+
+
+def answer_orders(answer) -> None:
+    """The program's side: prints answer(order) for each order on standard input, or what it raised, for the test to report."""
+    for line in sys.stdin:
+        try:
+            result = answer(json.loads(line))
+        except Exception as error:
+            result = {"error": f"{type(error).__name__}: {error}"}
+        print(json.dumps(result), flush=True)

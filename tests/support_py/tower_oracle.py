@@ -9,11 +9,11 @@ import dataclasses
 import importlib
 import json
 import math
-import sys
 from pathlib import Path
 
 import mlx.core as mx
 import numpy as np
+from json_lines import answer_orders
 
 MODULES = {"qwen3_5": "qwen3_5", "qwen3_5_moe": "qwen3_5", "gemma4": "gemma4", "gemma3": "gemma3", "mistral3": "mistral3"}
 
@@ -122,12 +122,7 @@ def encode(order: dict, towers: dict[str, Tower]) -> dict:
 def main() -> None:
     mx.set_default_device(mx.cpu)
     towers: dict[str, Tower] = {}
-    for line in sys.stdin:
-        try:
-            result = encode(json.loads(line), towers)
-        except Exception as error:  # reported by the test
-            result = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(result), flush=True)
+    answer_orders(lambda order: encode(order, towers))
 
 
 if __name__ == "__main__":

@@ -12,11 +12,11 @@ and in Gemma 4 full layers and rows outside of the window see an image too. Rows
 
 import importlib
 import json
-import sys
 from pathlib import Path
 
 import mlx.core as mx
 import numpy as np
+from json_lines import answer_orders
 from mlx_vlm.utils import sanitize_weights, update_module_configs
 from tower_oracle import Tower
 
@@ -149,12 +149,7 @@ def answer(order: dict, models: dict[str, Model]) -> dict:
 def main() -> None:
     mx.set_default_device(mx.cpu)
     models: dict[str, Model] = {}
-    for line in sys.stdin:
-        try:
-            result = answer(json.loads(line), models)
-        except Exception as error:  # reported by the test
-            result = {"error": f"{type(error).__name__}: {error}"}
-        print(json.dumps(result), flush=True)
+    answer_orders(lambda order: answer(order, models))
 
 
 if __name__ == "__main__":

@@ -312,7 +312,6 @@ void DiskTier::write_one(Lock& lock) {
   if (written) {
     index_.add(slot, record);
     ++(record.received ? stats_.received : stats_.written);
-    if (record.received) holds_received_ = true;
   } else if (slot >= 0) {
     ++stats_.write_errors;
     writes_off_until_ = Clock::now() + options_.write_retry;

@@ -52,6 +52,9 @@ std::string DiskTier::fingerprint() const {
 }
 
 bool DiskTier::unproven(const PageKey& key) const {
+  // A page that waits to be written can be read already.
+  if (const auto waiting = waiting_.find(key); waiting != waiting_.end())
+    return waiting->second->purpose != Purpose::kSave;
   const int slot = index_.slot(key);
   return slot >= 0 && index_.at(slot).received;
 }
@@ -62,6 +65,7 @@ bool DiskTier::receive(const PageKey& key, const std::optional<PageKey>& parent,
     if (refuses_received_ || !writable() || writes_.size() >= most_staged()) return false;
     if (index_.has(key) || waiting_.contains(key)) return true;
   }
+  holds_received_ = true;
   return enqueue(
       {.key = key, .parent = parent, .bytes = {}, .purpose = Purpose::kReceive, .common = true},
       fill);

@@ -80,6 +80,14 @@ TEST_F(DiskTierPeersTest, AReceivedPageIsReadAndProvenOnce) {
   EXPECT_FALSE(tier->take_refuted());
 }
 
+TEST_F(DiskTierPeersTest, APageThatWaitsToBeWrittenIsUnproven) {
+  const auto tier = open("a");
+  for (int number = 1; number <= 20; ++number)
+    ASSERT_TRUE(tier->receive(key_of(number), std::nullopt, bytes_of(number)));
+  EXPECT_TRUE(tier->may_have_unproven());
+  EXPECT_TRUE(tier->wants_proof(keys({20})));
+}
+
 TEST_F(DiskTierPeersTest, AWrongPageEmptiesTheDiskAndEndsReceiving) {
   const auto tier = open("a");
   save(*tier, 1, true);

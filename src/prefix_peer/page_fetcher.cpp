@@ -19,6 +19,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kRequestTime{10'000};
 constexpr size_t kMostListBytes = 32u << 20;
 constexpr std::chrono::milliseconds kWhenFull{20};  // until the disk thread has written pages
+constexpr std::chrono::milliseconds kWritten{5'000};
 
 // The peer does not answer: it may be starting.
 class PeerAway : public std::runtime_error {
@@ -63,6 +64,7 @@ bool PageFetcher::fetch_from(const std::string& url) {
   try {
     const auto pages = missing_pages(url);
     fetch_pages(url, pages);
+    tier_.flush(kWritten);  // so that the line below is true
     spdlog::info("--prefix-peer {}: fetched {} pages", url, pages.size());
     return true;
   } catch (const PeerAway& error) {

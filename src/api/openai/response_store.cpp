@@ -33,12 +33,14 @@ bool ResponseStore::add(std::string key, std::shared_ptr<const StoredResponse> r
   return true;
 }
 
-void ResponseStore::put(std::string_view owner, std::string_view id, StoredResponse response) {
+bool ResponseStore::put(std::string_view owner, std::string_view id, StoredResponse response) {
   const std::lock_guard lock(mutex_);
   response.serial = ++last_serial_;
   auto stored = std::make_shared<const StoredResponse>(std::move(response));
-  if (add(key_of(owner, id), stored) && journal_ != nullptr)
-    journal_->added(owner, id, std::move(stored));
+  const std::string key = key_of(owner, id);
+  if (!add(key, stored)) return by_key_.contains(key);
+  if (journal_ != nullptr) journal_->added(owner, id, std::move(stored));
+  return true;
 }
 
 void ResponseStore::restore(std::string_view owner, std::string_view id, StoredResponse response) {

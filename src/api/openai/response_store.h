@@ -51,8 +51,8 @@ class ResponseStore {
   void restore(std::string_view owner, std::string_view id, StoredResponse response);
 
   // Evicts the least recently used responses. A response that is too large is not kept, nor one
-  // whose id is taken. Only the owner can find a response.
-  void put(std::string_view owner, std::string_view id, StoredResponse response);
+  // whose id is taken. Only the owner can find a response. Returns whether there is one of this id.
+  bool put(std::string_view owner, std::string_view id, StoredResponse response);
   // Null if not found. Counts as use.
   std::shared_ptr<const StoredResponse> find(std::string_view owner, std::string_view id);
   // False if not found.

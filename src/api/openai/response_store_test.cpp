@@ -27,7 +27,7 @@ TEST(ResponseStore, BytesNeverExceedTheLimit) {
     EXPECT_LE(store.bytes(), 1000u);
   }
   EXPECT_NE(store.find("", "99"), nullptr);
-  store.put("", "large", of_bytes(1000));
+  EXPECT_FALSE(store.put("", "large", of_bytes(1000)));
   EXPECT_EQ(store.find("", "large"), nullptr);
   EXPECT_NE(store.find("", "99"), nullptr) << "what cannot be kept drives nothing out";
 }
@@ -45,8 +45,8 @@ TEST(ResponseStore, OwnersSeeOnlyTheirOwnResponses) {
 
 TEST(ResponseStore, AnIdThatIsTakenIsKept) {
   ResponseStore store({});
-  store.put("", "a", of_bytes(7));
-  store.put("", "a", of_bytes(5));
+  EXPECT_TRUE(store.put("", "a", of_bytes(7)));
+  EXPECT_TRUE(store.put("", "a", of_bytes(5))) << "there is one of this id";
   EXPECT_EQ(store.count(), 1u);
   EXPECT_EQ(store.find("", "a")->object.size(), 7u);
   EXPECT_EQ(store.bytes(), 8u);

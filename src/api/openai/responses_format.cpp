@@ -148,7 +148,7 @@ void ResponsesFormat::finish(const OutputEvent& event) {
 
 void ResponsesFormat::complete(const Usage& usage) {
   response_["usage"] = usage_of(usage);
-  if (job_.store && keep_) keep_(response_);
+  if (job_.store && keep_) response_["store"] = keep_(response_);
 }
 
 void ResponsesFormat::begin(std::string& out, const Usage& usage) {

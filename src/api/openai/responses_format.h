@@ -14,7 +14,8 @@ namespace octavo::api {
 class ResponsesFormat : public OutputFormat {
  public:
   // `keep` receives the response before the client does, who may refer to it at once.
-  using Keep = std::function<void(const Json& response)>;
+  // Returns whether the response is stored now; one that is too large is not.
+  using Keep = std::function<bool(const Json& response)>;
   ResponsesFormat(const ServedModel& model, const ResponsesJob& job, Keep keep);
 
   void append_event(std::string& out, const OutputEvent& event, const Usage& usage) override;

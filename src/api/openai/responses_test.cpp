@@ -134,8 +134,8 @@ class ResponsesTest : public testing::Test {
   }
   void keep(const ResponsesJob& job, const std::string& id, const std::string& said) {
     ResponsesFormat format(*model_, job, [&](const Json& response) {
-      store_.put(shelf_.owner, id,
-                 {.previous = job.previous, .object = dump(response), .input = job.input});
+      return store_.put(shelf_.owner, id,
+                        {.previous = job.previous, .object = dump(response), .input = job.input});
     });
     OutputEvent answer{.parts = {{.text = said}}, .tokens = {1}, .finish = FinishReason::kStop};
     format.whole({answer}, usage_);
@@ -274,7 +274,10 @@ TEST_F(ResponsesTest, AWholeResponseHasItsItems) {
 TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   const ResponsesJob job = prepare(R"({"input": "a", "stream": true})");
   Json kept;
-  ResponsesFormat format(*model_, job, [&](const Json& response) { kept = response; });
+  ResponsesFormat format(*model_, job, [&](const Json& response) {
+    kept = response;
+    return true;
+  });
   std::string out;
   format.append_event(out, {}, usage_);
   EXPECT_EQ(out, "");
@@ -308,6 +311,15 @@ TEST_F(ResponsesTest, AStreamAddsUpToTheWhole) {
   const OutputEvent answer{.parts = kToolOutput, .tokens = {1}, .finish = FinishReason::kStop};
   Json whole = Json::parse(ResponsesFormat(*model_, job, nullptr).whole({answer}, usage_));
   EXPECT_EQ(whole, response);
+}
+
+TEST_F(ResponsesTest, AResponseThatCannotBeKeptSaysSo) {
+  const ResponsesJob job = prepare(R"({"input": "a"})");
+  const OutputEvent answer{.parts = {{.text = "b"}}, .tokens = {1}, .finish = FinishReason::kStop};
+  for (const bool kept : {true, false}) {
+    ResponsesFormat format(*model_, job, [&](const Json&) { return kept; });
+    EXPECT_EQ(Json::parse(format.whole({answer}, usage_))["store"], kept);
+  }
 }
 
 TEST_F(ResponsesTest, ATruncatedResponseIsIncomplete) {

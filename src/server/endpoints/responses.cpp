@@ -43,7 +43,7 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   ResponsesJob job = co_await with_json_body(context, exchange, prepare);
   job.id = id_for(job, shelf, job.id.empty() ? exchange.request().id : job.id);
   const auto keep = [&](const Json& response) {
-    shelf.store.put(shelf.owner, response["id"].get_ref<const std::string&>(),
+    return shelf.store.put(shelf.owner, response["id"].get_ref<const std::string&>(),
                     {.previous = job.previous, .object = dump(response), .input = job.input});
   };
   const auto held = context.bodies.try_lend(job.head_bytes);

@@ -137,8 +137,8 @@ class DownSums {
     int64_t longest = longest_claim(rows_.most_rows);
     longest = std::min(longest, std::max(int64_t{8}, kSumRuns / args_.tokens));
     const std::array runs = {StripRun{args_.down.layout.strips(), longest}};
-    const auto [claims, firsts] = strip_claims(runs, compute_pool().threads());
-    compute_pool().parallel_shares(firsts, [&, &claims = claims](int64_t i, int64_t) {
+    const auto [strips, firsts] = strip_claims(runs, compute_pool().threads());
+    compute_pool().parallel_shares(firsts, [&, &claims = strips](int64_t i, int64_t) {
       prepare_thread();
       run_claim(claims[static_cast<size_t>(i)]);
     });

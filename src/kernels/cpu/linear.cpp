@@ -110,8 +110,8 @@ void run_products(std::span<const LinearJob> jobs) {
   std::vector<StripRun> runs;
   for (const LinearJob& job : jobs)
     runs.push_back({job.weight.layout.strips(), longest_claim(job.rows)});
-  const auto [claims, firsts] = strip_claims(runs, compute_pool().threads());
-  compute_pool().parallel_shares(firsts, [&, &claims = claims](int64_t i, int64_t) {
+  const auto [strips, firsts] = strip_claims(runs, compute_pool().threads());
+  compute_pool().parallel_shares(firsts, [&, &claims = strips](int64_t i, int64_t) {
     prepare_thread();
     const StripClaim& claim = claims[static_cast<size_t>(i)];
     const LinearJob& job = jobs[claim.run];

@@ -325,7 +325,7 @@ TEST_F(ResponsesTest, AResponseThatCannotBeKeptSaysSo) {
 TEST_F(ResponsesTest, ATruncatedResponseIsIncomplete) {
   const ResponsesJob job = prepare(R"({"input": "a", "store": false})");
   bool kept = false;
-  ResponsesFormat format(*model_, job, [&](const Json&) { kept = true; });
+  ResponsesFormat format(*model_, job, [&](const Json&) { return kept = true; });
   std::string out;
   format.append_event(
       out, {.parts = {{.text = "b"}}, .tokens = {1}, .finish = FinishReason::kLength}, usage_);

@@ -43,6 +43,9 @@ cargo_fmt() {
 # The release profile, so that build scripts and macros are shared with the build.
 clippy() { cargo clippy --quiet --release --locked --jobs 2 --all-targets --manifest-path rust/Cargo.toml -- -D warnings; }
 
+# Without known vulnerabilities, which need RustSec's database: .github/workflows/advisories.yml.
+crates() { .venv/bin/python tools/check_crates.py; }
+
 headers() { .venv/bin/python tools/check_headers.py; }
 
 # No note to self, and nothing that is true on one machine only. The pattern is in two parts so as not to find itself.
@@ -56,6 +59,9 @@ leftovers() {
 
 # docs/models.md is what the tests say, and every family has a test.
 models_table() { .venv/bin/python tools/models_table.py --check; }
+
+# docs/status.md has the results of tests/battery/record.json.
+battery_table() { .venv/bin/python tools/battery_table.py --check; }
 
 # tools/package/common.sh names no shell of its own; -a and -x check it through the scripts that source it.
 shell_scripts() {
@@ -112,9 +118,11 @@ step clang-format clang_format
 step layers layers
 step "cargo fmt" cargo_fmt
 step clippy clippy
+step crates crates
 step "lone headers" headers
 step leftovers leftovers
 step "models table" models_table
+step "battery table" battery_table
 step shellcheck shell_scripts
 step ruff ruff
 step phrases phrases

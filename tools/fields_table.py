@@ -99,13 +99,24 @@ def section(path: str, schema: dict, about: str, described: set[str]) -> str:
     return text
 
 
+def anchor_of(path: str) -> str:
+    """The anchor of the path's heading."""
+    return "post-" + path.replace("/", "").lower()
+
+
 def page(document: dict) -> str:
     text = HEAD
     described: set[str] = set()
+    on_page: dict[str, dict] = {}  # by path
     for path, methods in document["paths"].items():
         body = methods.get("post", {}).get("requestBody")
         if body:
             (content,) = body["content"].values()  # JSON, or a form
+            same = next((other for other, schema in on_page.items() if schema == content["schema"]), None)
+            if same and path.rsplit("/", 1)[-1] == same.rsplit("/", 1)[-1]:
+                text += f"\n## POST {path}\n\nAnother path of [POST {same}](#{anchor_of(same)}).\n"
+                continue
+            on_page[path] = content["schema"]
             text += section(path, content["schema"], methods["post"]["summary"].rstrip("."), described)
     others = [(f"`{method.upper()} {path}`", doc.get("summary", "")) for path, methods in document["paths"].items()
               for method, doc in methods.items() if "requestBody" not in doc]

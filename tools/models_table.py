@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Generates docs/models.md from the tests: tests/e2e/families.py and gguf_cases.py, the constants in test_families.py, the
+encoders in encoder_cases.py, the
 families in src/models/families/families.cpp, the GGUF architectures in src/models/gguf and the shapes in tools/modelkit.
 
 usage: tools/models_table.py [--check]   (--check writes nothing and fails if the file is out of date)
 
-After adding a family, add an entry to families.py and run this. A family without an entry is an error."""
+After adding a family, add an entry to families.py or encoder_cases.py and run this. A family without an entry is an error."""
 
 import argparse
 import ast
@@ -61,12 +62,27 @@ Checkpoints converted by mlx-lm keep `vision_config` but have no tower. The proj
 | model_type | tower | tokens of an image |
 |---|---|---|
 | `qwen3_5`, `qwen3_5_moe` | Qwen, full attention | one per 32 x 32 pixels, 64 to 16,384 |
+| `qwen3_vl`, `qwen3_vl_moe` | Qwen, full attention, with deepstack | as `qwen3_5` |
 | `gemma4` | Gemma 4 | 70, 140, 280 (default), 560 or 1120 at most; one per 48 x 48 pixels |
 | `gemma3` | SigLIP | 256 |
 | `mistral3` | Pixtral | one per 28 x 28 pixels, and one after each row |
 
 [test_vision_families.py](../tests/e2e/test_vision_families.py) compares random towers with mlx-vlm in float32, within 0.0001. The rows of an
 image have the same bits alone, after other images, between them, with any number of threads and in pieces of any size.
+"""
+
+
+ENCODERS = """
+## Encoders
+
+These models embed texts, and those whose architecture ends in `ForSequenceClassification` score texts or pairs of them; see
+[Embeddings](embeddings.md). Each row is tested with a random checkpoint in float32 by
+[test_encoders.py](../tests/e2e/test_encoders.py): vectors differ from those of a NumPy implementation in float64 by at most 0.00001, and
+the bits are the same alone, in batches and with any number of threads. GGUF files give the same vectors as their checkpoint, and those of
+llama.cpp, which computes GELU from a table in half precision, within 0.005.
+
+| `model_type` | GGUF | models | features tested | scores texts |
+|---|---|---|---|---|
 """
 
 
@@ -159,6 +175,15 @@ def table(cases: dict, gguf_cases: dict) -> str:
     return "\n".join(lines) + "\n"
 
 
+def encoders(cases: dict) -> str:
+    lines = []
+    for _, case in sorted(cases.items()):
+        gguf = f"`{case.gguf}`" if case.gguf else ""
+        scores = "yes" if case.scores else "no"
+        lines.append(f"| `{case.model_type}` | {gguf} | {case.stands_for} | {case.shows} | {scores} |")
+    return ENCODERS + "\n".join(lines) + "\n"
+
+
 def shapes() -> str:
     """Lists the real shapes that tools/make_model.py makes with random weights."""
     from modelkit import recipe, recipes
@@ -172,15 +197,16 @@ def shapes() -> str:
     return text + "".join(f"- {family}: {', '.join(f'`{n}`' for n in names)}\n" for family, names in sorted(by_family.items()))
 
 
-def page(cases: dict, gguf_cases: dict, constants: dict) -> str:
+def page(cases: dict, gguf_cases: dict, encoder_cases: dict, constants: dict) -> str:
     lengths = [str(n) for n in constants["PROMPTS"]]
     head = HEAD.format(lengths=", ".join(lengths[:-1]) + " and " + lengths[-1], greedy=constants["GREEDY_TOKENS"],
                        tolerance=f"{constants['TOLERANCE']:g}")
-    return head + table(cases, gguf_cases) + VISION + QUANTISED + shapes()
+    return head + table(cases, gguf_cases) + encoders(encoder_cases) + VISION + QUANTISED + shapes()
 
 
-def gguf_problems(gguf_cases: dict, known: list[str]) -> list[str]:
+def gguf_problems(gguf_cases: dict, known: list[str], encoders_known: set[str] = frozenset()) -> list[str]:
     tested = {case.arch for case in gguf_cases.values()}
+    known = [name for name in known if name not in encoders_known]
     return [f"GGUF architecture {name} has no case in tests/e2e/gguf_cases.py" for name in known if name not in tested] + \
            [f"tests/e2e/gguf_cases.py has {name}, which src/models/gguf does not know" for name in sorted(tested - set(known))]
 
@@ -199,9 +225,12 @@ def main() -> int:
     tests = REPO / "tests" / "e2e"
     cases, gguf_cases = load_cases(tests / "families.py"), load_cases(tests / "gguf_cases.py")
     known = known_model_types((REPO / "src" / "models" / "families" / "families.cpp").read_text())
+    encoder_cases = load_cases(tests / "encoder_cases.py")
+    known = [name for name in known if name not in encoder_cases]
     wrong = problems(cases, known) if known else ["src/models/families/families.cpp: kFamilies not found"]
-    wrong += gguf_problems(gguf_cases, known_architectures(REPO / "src" / "models" / "gguf"))
-    text = page(cases, gguf_cases, test_constants((tests / "test_families.py").read_text()))
+    wrong += gguf_problems(gguf_cases, known_architectures(REPO / "src" / "models" / "gguf"),
+                           {case.gguf for case in encoder_cases.values()})
+    text = page(cases, gguf_cases, encoder_cases, test_constants((tests / "test_families.py").read_text()))
     if not options.check:
         PAGE.write_text(text)
     elif not PAGE.exists() or PAGE.read_text() != text:

@@ -58,6 +58,13 @@ octavo_rust_status octavo_tokenizer_encode_marked(const octavo_tokenizer* tokeni
                                                   const char* text, size_t text_size,
                                                   uint32_t marker, bool add_special_tokens,
                                                   octavo_ids* out, octavo_text* error);
+/* Two texts with the special tokens of a pair. second_text: the index of the first token of type 1, or
+ * 0. If max_tokens is not 0, the longer text is cut at its end until the pair fits, then both. */
+octavo_rust_status octavo_tokenizer_encode_pair(const octavo_tokenizer* tokenizer,
+                                                const char* const texts[2],
+                                                const size_t text_sizes[2], size_t max_tokens,
+                                                octavo_ids* out, size_t* second_text,
+                                                octavo_text* error);
 /* A JSON array with the spellings of the tokens marked special. */
 octavo_rust_status octavo_tokenizer_special_tokens(const octavo_tokenizer* tokenizer,
                                                    octavo_text* out);

@@ -5,6 +5,7 @@
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod border;
+mod charsmap;
 mod grammar;
 mod grammar_ffi;
 mod grammar_source;
@@ -30,7 +31,9 @@ mod template_source;
 mod time_limit;
 mod tls;
 mod token_bytes;
+mod token_pair;
 mod tokenizer;
 mod tokenizer_ffi;
 mod traces;
 mod tracing_ffi;
+mod word_limits;

@@ -2,6 +2,7 @@
 //! its added tokens) and on every text, and thirty that double it make gigabytes of one character.
 
 use crate::border::Failure;
+use crate::charsmap;
 use serde_json::Value;
 
 const MAX_NORMALIZERS: usize = 32;
@@ -19,7 +20,7 @@ pub fn check(json: &[u8]) -> Result<(), Failure> {
         return Ok(());
     };
     let mut count = 0;
-    let growth = growth_of(&file.normalizer, &mut count);
+    let growth = growth_of(&file.normalizer, &mut count)?;
     if count > MAX_NORMALIZERS {
         return Err(Failure::refused(format!(
             "it has {count} normalizers; at most {MAX_NORMALIZERS} are supported"
@@ -34,18 +35,19 @@ pub fn check(json: &[u8]) -> Result<(), Failure> {
 }
 
 /// The largest ratio of the bytes after to the bytes before.
-fn growth_of(normalizer: &Value, count: &mut usize) -> usize {
+fn growth_of(normalizer: &Value, count: &mut usize) -> Result<usize, Failure> {
     if let Some(parts) = normalizer["normalizers"].as_array() {
-        return parts
-            .iter()
-            .map(|part| growth_of(part, count))
-            .fold(1, usize::saturating_mul);
+        let mut growth: usize = 1;
+        for part in parts {
+            growth = growth.saturating_mul(growth_of(part, count)?);
+        }
+        return Ok(growth);
     }
     let Some(kind) = normalizer["type"].as_str() else {
-        return 1;
+        return Ok(1);
     };
     *count += 1;
-    match kind {
+    Ok(match kind {
         "Replace" => {
             let content = normalizer["content"].as_str().map_or(0, str::len);
             match normalizer["pattern"]["String"].as_str() {
@@ -58,10 +60,13 @@ fn growth_of(normalizer: &Value, count: &mut usize) -> usize {
         "Prepend" => 1 + normalizer["prepend"].as_str().map_or(0, str::len),
         // The longest expansions of Unicode: U+FDFA in NFKC and NFKD, U+1F82 in NFC and NFD.
         "NFKC" | "NFKD" => 11,
-        "NFC" | "NFD" | "Precompiled" => 4,
-        "ByteLevel" | "Lowercase" | "BertNormalizer" => 2,
+        "NFC" | "NFD" => 4,
+        "Precompiled" => charsmap::growth(normalizer["precompiled_charsmap"].as_str())?,
+        "ByteLevel" | "Lowercase" => 2,
+        // Spaces around Chinese characters, and accents as characters of their own.
+        "BertNormalizer" => 8,
         _ => 1,
-    }
+    })
 }
 
 #[cfg(test)]
@@ -95,6 +100,15 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_long_replacements_are_refused() {
+        let table = format!("AAAAAGFh{}", "YWFh".repeat(100));
+        let long = json!({"type": "Precompiled", "precompiled_charsmap": table});
+        assert!(refused(vec![long]).unwrap().contains("256 times"));
+        let damaged = json!({"type": "Precompiled", "precompiled_charsmap": "/////w=="});
+        assert!(refused(vec![damaged]).unwrap().contains("damaged"));
+    }
+
+    #[test]
     fn normalizers_of_models_are_accepted() {
         let albert = vec![
             replace(json!({"String": "``"}), "\""),
@@ -102,12 +116,13 @@ mod tests {
             json!({"type": "NFKD"}),
             json!({"type": "StripAccents"}),
             json!({"type": "Lowercase"}),
-            json!({"type": "Precompiled", "precompiled_charsmap": ""}),
+            json!({"type": "Precompiled", "precompiled_charsmap": "AAAAAGEAYmMA"}),
             replace(json!({"Regex": " {2,}"}), " "),
         ];
         assert_eq!(refused(albert), None);
         let gemma = vec![replace(json!({"String": " "}), "▁")];
         assert_eq!(refused(gemma), None);
+        assert_eq!(refused(vec![json!({"type": "BertNormalizer"})]), None);
         assert!(check(b"{\"normalizer\": null}").is_ok());
         assert!(check(b"{").is_ok());
     }

@@ -2,7 +2,7 @@
 
 use crate::template_guard;
 use minijinja::value::{Rest, Tuple, ValueKind, from_args};
-use minijinja::{Error, ErrorKind, State, Value};
+use minijinja::{Error, ErrorKind, State, Value, filters};
 
 /// What `str.strip()` removes: White_Space and the four separators U+001C to U+001F.
 fn is_space(c: char) -> bool {
@@ -40,6 +40,22 @@ pub fn as_float(value: &Value) -> Option<f64> {
     } else {
         None
     }
+}
+
+/// Jinja's undefined value is empty: tools may have a schema without `properties`.
+pub fn items(value: &Value) -> Result<Value, Error> {
+    if value.is_undefined() {
+        return Ok(Value::from(Vec::<Value>::new()));
+    }
+    filters::items(value)
+}
+
+/// As `items`.
+pub fn length(value: &Value) -> Result<usize, Error> {
+    if value.is_undefined() {
+        return Ok(0);
+    }
+    filters::length(value)
 }
 
 /// Python's methods: ours where pycompat lacks one or differs, otherwise pycompat's.

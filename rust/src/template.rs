@@ -194,7 +194,7 @@ fn add_filters(env: &mut Environment<'static>) {
     add("bool", Value::from_function(filters::bool));
     add("capitalize", Value::from_function(filters::capitalize));
     add("chain", Value::from_function(filters::chain));
-    add("count", Value::from_function(filters::length));
+    add("count", Value::from_function(python::length));
     add("d", Value::from_function(filters::default));
     add("default", Value::from_function(filters::default));
     add("dictsort", Value::from_function(filters::dictsort));
@@ -206,10 +206,10 @@ fn add_filters(env: &mut Environment<'static>) {
     add("groupby", Value::from_function(filters::groupby));
     add("indent", Value::from_function(filters::indent));
     add("int", Value::from_function(filters::int));
-    add("items", Value::from_function(filters::items));
+    add("items", Value::from_function(python::items));
     add("join", Value::from_function(filters::join));
     add("last", Value::from_function(filters::last));
-    add("length", Value::from_function(filters::length));
+    add("length", Value::from_function(python::length));
     add("lines", Value::from_function(filters::lines));
     add("list", Value::from_function(filters::list));
     add("lower", Value::from_function(filters::lower));

@@ -19,6 +19,19 @@ fn raise_exception_inside_a_macro_keeps_its_message() {
 }
 
 #[test]
+fn an_undefined_value_has_no_items() {
+    let source = "{% for name, _ in tool.properties|items %}{{ name }}{% endfor %}\
+                  {{ tool.properties|length }}{{ tool.properties|count }}";
+    let rendered = |context| render(source, context).ok();
+    assert_eq!(rendered(r#"{"tool": {}}"#), Some("00".into()));
+    assert_eq!(
+        rendered(r#"{"tool": {"properties": {"a": 1}}}"#),
+        Some("a11".into())
+    );
+    assert_eq!(rendered(r#"{"tool": {"properties": 1}}"#), None);
+}
+
+#[test]
 fn steps_and_output_are_bounded() {
     for (source, message) in [
         (

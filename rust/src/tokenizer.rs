@@ -2,8 +2,10 @@
 
 use crate::border::Failure;
 use crate::normalizer_limits;
+use crate::token_pair::{Pair, longest_first, truncated};
+use crate::word_limits;
 use std::collections::HashSet;
-use tokenizers::{Model, OffsetType, PreTokenizer};
+use tokenizers::{Encoding, Model, OffsetType, PostProcessor, PreTokenizedString, PreTokenizer};
 
 pub struct Tokenizer {
     inner: tokenizers::Tokenizer,
@@ -15,6 +17,7 @@ impl Tokenizer {
     pub fn from_json(json: &[u8]) -> Result<Tokenizer, Failure> {
         normalizer_limits::check(json)?;
         let mut inner = tokenizers::Tokenizer::from_bytes(json).map_err(Failure::refused)?;
+        word_limits::check(inner.get_model())?;
         inner.with_truncation(None).map_err(Failure::refused)?;
         inner.with_padding(None);
 
@@ -73,20 +76,65 @@ impl Tokenizer {
                 Ok(())
             })
             .map_err(Failure::refused)?;
-        if let Some(pre_tokenizer) = inner.get_pre_tokenizer() {
-            pre_tokenizer
-                .pre_tokenize(&mut parts)
-                .map_err(Failure::refused)?;
-        }
-        inner
-            .get_model()
-            .tokenize_in_pretokenized(&mut parts, None)
-            .map_err(Failure::refused)?;
-        let encoding = parts
-            .into_encoding(None, 0, OffsetType::None)
+        let encoding = self
+            .encoding(parts, 0)
             .and_then(|encoding| inner.post_process(encoding, None, add_special_tokens))
             .map_err(Failure::refused)?;
         Ok(encoding.get_ids().to_vec())
+    }
+
+    /// Joins the texts as the post-processor does, or the second after the first if there is none. If
+    /// `max_tokens` is not 0 and the pair has more tokens, the longer text loses tokens at its end, then
+    /// both do: "longest first".
+    pub fn encode_pair(
+        &self,
+        first: &str,
+        second: &str,
+        max_tokens: usize,
+    ) -> Result<Pair, Failure> {
+        let inner = &self.inner;
+        let encode = |text: &str, type_id: u32| {
+            let parts = inner
+                .get_added_vocabulary()
+                .extract_and_normalize(inner.get_normalizer(), text);
+            self.encoding(parts, type_id).map_err(Failure::refused)
+        };
+        let (mut first, mut second) = (encode(first, 0)?, encode(second, 1)?);
+        if max_tokens != 0 {
+            let added = inner
+                .get_post_processor()
+                .map_or(0, |processor| processor.added_tokens(true));
+            let left = max_tokens.checked_sub(added).ok_or_else(|| {
+                Failure::refused(format!(
+                    "{max_tokens} tokens are less than the {added} special tokens of a pair"
+                ))
+            })?;
+            let kept = longest_first(first.len(), second.len(), left);
+            first = truncated(first, kept.0);
+            second = truncated(second, kept.1);
+        }
+        let pair = inner
+            .post_process(first, Some(second), true)
+            .map_err(Failure::refused)?;
+        let second_text = pair.get_type_ids().iter().position(|&id| id == 1);
+        Ok(Pair {
+            ids: pair.get_ids().to_vec(),
+            second_text: second_text.unwrap_or(0),
+        })
+    }
+
+    fn encoding(
+        &self,
+        mut parts: PreTokenizedString,
+        type_id: u32,
+    ) -> tokenizers::Result<Encoding> {
+        if let Some(pre_tokenizer) = self.inner.get_pre_tokenizer() {
+            pre_tokenizer.pre_tokenize(&mut parts)?;
+        }
+        self.inner
+            .get_model()
+            .tokenize_in_pretokenized(&mut parts, None)?;
+        parts.into_encoding(None, type_id, OffsetType::None)
     }
 
     /// The spellings of the tokens marked `special`.

@@ -85,6 +85,28 @@ pub unsafe extern "C" fn octavo_tokenizer_encode_marked(
 }
 
 #[unsafe(no_mangle)]
+pub unsafe extern "C" fn octavo_tokenizer_encode_pair(
+    tokenizer: *const Tokenizer,
+    texts: *const *const u8,
+    sizes: *const usize,
+    max_tokens: usize,
+    out: *mut OwnedIds,
+    second_text: *mut usize,
+    error: *mut OwnedText,
+) -> Status {
+    unsafe {
+        guarded(error, || {
+            let first = text(*texts, *sizes)?;
+            let second = text(*texts.add(1), *sizes.add(1))?;
+            let pair = (*tokenizer).encode_pair(first, second, max_tokens)?;
+            second_text.write(pair.second_text);
+            out.write(OwnedIds::from(pair.ids));
+            Ok(())
+        })
+    }
+}
+
+#[unsafe(no_mangle)]
 pub unsafe extern "C" fn octavo_tokenizer_special_tokens(
     tokenizer: *const Tokenizer,
     out: *mut OwnedText,

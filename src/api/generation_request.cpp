@@ -102,6 +102,11 @@ void check_model_name(const std::string& name, const ServedModel& model) {
 GenerationJob prepare_job(const GenerationRequest& request, const ServedModel& model,
                           int default_max_tokens, const Preparation& preparation) {
   const std::shared_ptr<const Adapter> adapter = adapter_named(request.model, model);
+  if (model.score_head)
+    refuse(
+        "model",
+        "this server runs a model that scores texts; use /v1/rerank or /v1/score, or start it with "
+        "--runner generate");
   if (model.pooling)
     refuse("model",
            "this server runs an embedding model; use /v1/embeddings, or start it with --runner "
@@ -183,10 +188,12 @@ void add_prompt(GenerationJob& job, PreparedPrompt prompt, const ServedModel& mo
   Request probe = job.engine;
   probe.prompt = std::move(prompt.tokens);
   probe.images = prompt.images;
+  probe.second_text = prompt.second_text;
   try {
     validate(probe, {.max_model_len = model.max_model_len,
                      .vocab = model.vocab,
-                     .max_image_tokens = model.images ? model.images->settings().max_tokens : 0});
+                     .max_image_tokens = model.images ? model.images->settings().max_tokens : 0,
+                     .max_whole_prompt = model.max_whole_prompt});
   } catch (const RequestError& error) {
     // The engine calls the field "prompt" and starts the message with it.
     if (error.param() != "prompt") throw;

@@ -62,6 +62,7 @@ FieldTable<Target> with_generation_fields(FieldTable<Target> own) {
 
 struct PreparedPrompt {
   std::vector<TokenId> tokens = {};
+  int second_text = 0;    // Request::second_text
   std::string text = {};  // as sent, if it was text
   // Its placeholders are in `tokens`; add_prompt() sets their offsets.
   std::vector<PromptImage> images = {};
@@ -79,7 +80,8 @@ struct ResumedChoice {
 // Everything the engine and the text layer need to process a request.
 struct GenerationJob {
   std::vector<PreparedPrompt> prompts = {};
-  Request engine = {};  // for each prompt
+  std::string prompts_field = "prompt";  // of the request
+  Request engine = {};                   // for each prompt
   OutputTextOptions text = {};
   bool stream = false;
   bool include_usage = false;

@@ -2,6 +2,7 @@
 // MLX.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "generation/grammar_compiler.h"
 #include "generation/model_text.h"
 #include "kernels/types/pooling_plan.h"
+#include "kernels/types/score_head.h"
 #include "scheduler/engine_client.h"
 
 namespace octavo {
@@ -56,9 +58,11 @@ struct ServedModel {
   // Changes whenever output bits may change: model files, data types, kernels.
   std::string fingerprint;
   SamplingDefaults defaults = {};
-  std::optional<PoolingPlan> pooling = {};  // set: the model only embeds
-  int hidden = 0;                           // dimensions of an embedding
-  std::vector<MemoryRow> memory = {};       // rows of the memory plan
+  std::optional<PoolingPlan> pooling = {};                // set: the model only embeds or scores
+  std::shared_ptr<const ScoreHead> score_head = nullptr;  // set: it scores
+  int max_whole_prompt = 0;                               // RequestLimits::max_whole_prompt
+  int hidden = 0;                                         // dimensions of an embedding
+  std::vector<MemoryRow> memory = {};                     // rows of the memory plan
   ModelFacts facts = {};
   RequestMemory request_memory = {};  // limits of what requests hold outside the engine
   std::shared_ptr<AdapterRegistry> adapters = nullptr;  // null: LoRA is off
@@ -69,6 +73,10 @@ struct ServedModel {
   std::string images_refused = "this model takes no images; send text only";
 
   const std::string& name() const { return names.front(); }
+  // Tokens of the longest prompt that the model can pool.
+  int longest_pooled() const {
+    return max_whole_prompt > 0 ? std::min(max_whole_prompt, max_model_len) : max_model_len;
+  }
   // What an answer is called and fingerprinted by; `adapter` may be null.
   const std::string& answer_name(const Adapter* adapter) const {
     return adapter != nullptr ? adapter->name() : name();

@@ -39,12 +39,14 @@ MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
   void* mapped = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd, 0);
   if (mapped == MAP_FAILED) fail(path, "cannot map");
   data_ = static_cast<const std::byte*>(mapped);
+  watch_ = watch_mapping(data_, size_);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : path_(std::move(other.path_)),
       data_(std::exchange(other.data_, nullptr)),
-      size_(std::exchange(other.size_, 0)) {}
+      size_(std::exchange(other.size_, 0)),
+      watch_(std::move(other.watch_)) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   if (this != &other) {
@@ -52,6 +54,7 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     path_ = std::move(other.path_);
     data_ = std::exchange(other.data_, nullptr);
     size_ = std::exchange(other.size_, 0);
+    watch_ = std::move(other.watch_);
   }
   return *this;
 }
@@ -59,8 +62,16 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
 MappedFile::~MappedFile() { unmap(); }
 
 void MappedFile::unmap() noexcept {
+  watch_.reset();
   if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
   data_ = nullptr;
+}
+
+void MappedFile::check() const {
+  if (watch_ == nullptr || !has_lost_bytes(*watch_)) return;
+  throw SetupError(fmt::format(
+      "{}: became shorter while it was read, or its disk cannot be read; copy the file again",
+      path_.string()));
 }
 
 void MappedFile::release(std::span<const std::byte> part) const {
@@ -80,7 +91,9 @@ std::string read_text_file(const std::filesystem::path& path, size_t limit) {
     throw SetupError(fmt::format("{}: {} bytes, more than the {} allowed for this kind of file",
                                  path.string(), file.bytes().size(), limit));
   }
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+  std::string text(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size());
+  file.check();
+  return text;
 }
 
 }  // namespace octavo

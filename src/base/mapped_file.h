@@ -6,6 +6,8 @@
 #include <span>
 #include <string>
 
+#include "base/mapping_watch.h"
+
 namespace octavo {
 
 class MappedFile {
@@ -17,7 +19,11 @@ class MappedFile {
   MappedFile& operator=(MappedFile&& other) noexcept;
   ~MappedFile();
 
+  // If the file becomes shorter, the bytes after its new end are zeros.
   std::span<const std::byte> bytes() const { return {data_, size_}; }
+  // Throws SetupError if bytes that were read could not be read from the file. To be called after
+  // reading.
+  void check() const;
   const std::filesystem::path& path() const { return path_; }
 
   // Tells the kernel that `part` (within bytes()) will not be read again, so that its pages leave
@@ -30,6 +36,7 @@ class MappedFile {
   std::filesystem::path path_;
   const std::byte* data_ = nullptr;
   size_t size_ = 0;
+  MappingWatch watch_;
 };
 
 // Returns the content of a small text file. Throws SetupError if it cannot be read or has more than

@@ -4,6 +4,7 @@
 // in the last place, so a result rounded to float32 is the nearest one, but for a few in a billion.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -64,6 +65,12 @@ inline double portable_exp(double x) {
   // 1 + r + r^2 (1/2! + r/3! + ... + r^11/13!), and |r| < 0.35.
   constexpr auto kTerms = reciprocal_factorials<12>(2, 1, false);
   return std::ldexp(1 + (r + r * r * polynomial(kTerms, r)), static_cast<int>(n));
+}
+
+// 1 / (1 + e^-x), of any x. NaN for NaN.
+inline double portable_sigmoid(double x) {
+  if (std::isnan(x)) return x;
+  return 1 / (1 + portable_exp(std::clamp(-x, -700.0, 700.0)));
 }
 
 // x^y for x > 0 and |y log(x)| <= 700.

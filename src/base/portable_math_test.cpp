@@ -53,6 +53,16 @@ TEST(PortableMath, ExactPoints) {
   EXPECT_EQ(sine_cosine(0).cosine, 1);
 }
 
+TEST(PortableMath, TheSigmoidTakesEveryNumber) {
+  EXPECT_EQ(portable_sigmoid(0), 0.5);
+  EXPECT_NEAR(portable_sigmoid(2), 1 / (1 + std::exp(-2.0)), 1e-15);
+  for (const double large : {800.0, 1e10, 1e300, kInfinity}) {
+    EXPECT_EQ(portable_sigmoid(large), 1);
+    EXPECT_NEAR(portable_sigmoid(-large), 0, 1e-300);
+  }
+  EXPECT_TRUE(std::isnan(portable_sigmoid(std::nan(""))));
+}
+
 TEST(PortableMath, LogOfSpecialValues) {
   EXPECT_EQ(portable_log(0), -kInfinity);
   EXPECT_EQ(portable_log(kInfinity), kInfinity);

@@ -83,6 +83,15 @@ Option flag(std::string name, bool ModelSettings::*field) {
   return {name, read};
 }
 
+// The same option, which also notes that it was given.
+Option given(Option option, bool ModelSettings::*field) {
+  auto read = [inner = std::move(option.read), field](const Json& value, EngineSettings& settings) {
+    inner(value, settings);
+    settings.model.*field = true;
+  };
+  return {std::move(option.name), read};
+}
+
 auto model_text(std::string ModelSettings::*field) {
   return [field](EngineSettings& s) -> std::string& { return s.model.*field; };
 }
@@ -141,10 +150,12 @@ std::vector<Option> model_options() {
           bytes("kv_memory", model_text(&Model::kv_memory)),
           {"memory_fraction", read_fraction},
           bytes("wired_limit", model_text(&Model::wired_limit)),
-          integer("max_num_batched_tokens", &Model::max_num_batched_tokens),
+          given(integer("max_num_batched_tokens", &Model::max_num_batched_tokens),
+                &Model::batched_tokens_given),
           integer("max_num_seqs", &Model::max_num_seqs),
           text("scheduling_policy", model_text(&Model::scheduling_policy), {"fcfs", "priority"}),
-          flag("enable_prefix_caching", &Model::enable_prefix_caching),
+          given(flag("enable_prefix_caching", &Model::enable_prefix_caching),
+                &Model::prefix_caching_given),
           object("speculative_config", model_text(&Model::speculative_config)),
           text("prefix_disk", model_text(&Model::prefix_disk)),
           bytes("prefix_disk_size", model_text(&Model::prefix_disk_size)),

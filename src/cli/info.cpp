@@ -19,6 +19,7 @@
 #include "cli/commands.h"
 #include "cli/model_flags.h"
 #include "engine/pipeline/plan_stages.h"
+#include "engine/plan_encoder.h"
 #include "engine/plan_engine.h"
 #include "generation/model_text.h"
 #include "kernels/cpu/isa.h"
@@ -115,7 +116,8 @@ void print_model(const ModelDescription& model) {
   const DecoderPlan& plan = model.plan;
   row("family", plan.family);
   row("parameters", format_count(model.parameters));
-  if (model.pooling) row("embeds", model.pooling->describe());
+  if (model.pooling)
+    row(model.pooling->labels > 0 ? "scores" : "embeds", model.pooling->describe());
   if (!model.quantization.empty()) row("quantised", model.quantization);
   row("computes in", std::string(name_of(model.dtype)));
   print_layers(plan);
@@ -194,13 +196,24 @@ InfoJson json_of(const PipelinePlan& plan) {
   return stages;
 }
 
-void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptions& options,
+// For the memory plan.
+EngineOptions planned_options(const ModelDescription& model, const EngineOptions& options,
+                              int machines) {
+  if (machines > 1 && model.plan.encoder)
+    throw SetupError(
+        "--pipeline-parallel-size: an encoder runs on one machine; leave the flag out");
+  return options_for(model, options);
+}
+
+void describe_in(InfoJson& out, const ModelDescription& model, const EngineOptions& asked,
                  int machines) {
+  const EngineOptions options = planned_options(model, asked, machines);
   out["family"] = model.plan.family;
   out["parameters"] = model.parameters;
   out["quantization"] = model.quantization;
   out["dtype"] = name_of(model.dtype);
-  out["embeds"] = model.pooling.has_value();
+  out["embeds"] = model.pooling && model.pooling->labels == 0;
+  out["scores"] = model.pooling ? model.pooling->labels : 0;
   if (model.vision) {
     out["vision"] = {{"tower", model.vision->describe()},
                      {"parameters", model.vision->parameters},
@@ -249,17 +262,18 @@ void print_info_json(const Checkpoint& checkpoint, const EngineOptions& options,
 void run(InfoFlags flags) {
   flags.find();
   set_compute_options(flags.compute_options());
-  EngineOptions options = flags.engine_options();
-  options.serves_requests = true;
-  options.pooling.runner = RunnerKind::kAuto;
-  use_device(options.device);
+  EngineOptions asked = flags.engine_options();
+  asked.serves_requests = true;
+  asked.pooling.runner = RunnerKind::kAuto;
+  use_device(asked.device);
   const Checkpoint checkpoint = Checkpoint::open(flags.model);
-  if (flags.json) return print_info_json(checkpoint, options, flags.machines);
+  if (flags.json) return print_info_json(checkpoint, asked, flags.machines);
   print_files(checkpoint);
-  const ModelDescription model = check_support(checkpoint, options);
+  const ModelDescription model = check_support(checkpoint, asked);
   print_model(model);
   print_vision(model);
   print_weights(checkpoint, model);
+  const EngineOptions options = planned_options(model, asked, flags.machines);
   print_cache(model, options);
   print_device(device_facts(), model.dtype);
   if (flags.machines > 1) {

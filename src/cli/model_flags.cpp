@@ -88,7 +88,9 @@ void ModelFlags::add_memory_flags(CLI::App& command) {
 void ModelFlags::add_compute_flags(CLI::App& command) {
   const OptionGroup option{command, kModelGroup};
   option("--max-num-batched-tokens", max_num_batched_tokens,
-         "Maximum number of tokens per step; longer prompts are prefilled in chunks of this size")
+         "Maximum number of tokens per step; longer prompts are prefilled in chunks of this size. "
+         "Default with an encoder: its context, because its texts run whole")
+      ->each([this](const std::string&) { batched_tokens_given = true; })
       ->transform(whole_number(1));
   option
       .without_default(
@@ -143,6 +145,7 @@ void ModelFlags::add_batch_flags_to(CLI::App& command) {
   command
       .add_flag("--enable-prefix-caching,!--no-enable-prefix-caching", enable_prefix_caching,
                 "Reuse the KV cache of prompts that start with the same tokens (on by default)")
+      ->each([this](const std::string&) { prefix_caching_given = true; })
       ->group(kBatchGroup);
 }
 
@@ -266,20 +269,21 @@ SamplingParams SamplingFlags::params() const {
 void PoolingFlags::add_to(CLI::App& command) {
   const OptionGroup option{command, "Embeddings"};
   option("--runner", runner,
-         "generate for text, pooling for embeddings, or auto (as the model's files say)")
+         "generate for text, pooling for embeddings and scores, or auto (as the model's files say)")
       ->check(CLI::IsMember({"auto", "generate", "pooling"}));
   option
       .without_default(
           "--pooler-config", pooler_config,
           R"(How token vectors become one embedding, for example {"pooling_type": "MEAN"}: )"
-          "pooling_type (LAST, MEAN), use_activation (normalise to length 1), dimensions (default: "
-          "as the model's files say, otherwise LAST and true)")
+          "pooling_type (LAST, MEAN, CLS), use_activation (normalise to length 1), dimensions "
+          "(default: as the model's files say, otherwise true and LAST, or CLS for encoders)")
       ->type_name("JSON");
   option
       .without_default("--hf-overrides", hf_overrides,
                        "Settings missing from the model's config: is_matryoshka (requests may "
                        "choose fewer dimensions), matryoshka_dimensions (the sizes to allow), "
-                       "max_position_embeddings (allows a longer --max-model-len)")
+                       "max_position_embeddings (allows a longer --max-model-len), architectures, "
+                       "classifier_from_token and is_original_qwen3_reranker (Qwen3-Reranker)")
       ->type_name("JSON");
 }
 

@@ -59,6 +59,11 @@ struct Example {
 };
 
 Example example_for(const Llm& llm) {
+  if (llm.engine().score_head()) {
+    return {
+        "/v1/rerank",
+        R"({"query": "What does a panda eat?", "documents": ["Pandas eat bamboo.", "Paris is a city."]})"};
+  }
   if (llm.engine().model().pooling) return {"/v1/embeddings", R"({"input": "Once upon a time"})"};
   if (llm.can_chat())
     return {"/v1/chat/completions", R"({"messages": [{"role": "user", "content": "Say hello."}]})"};
@@ -117,7 +122,8 @@ void print_summary(const Llm& llm, const api::ServedModel& served, const ServeFl
   summary.row("computes in",
               fmt::format("{}{}", name_of(model.dtype),
                           model.quantization.empty() ? "" : ", weights " + model.quantization));
-  if (model.pooling) summary.row("embeds", model.pooling->describe());
+  if (model.pooling)
+    summary.row(model.pooling->labels > 0 ? "scores" : "embeds", model.pooling->describe());
   add_device(summary, device_facts(), model.dtype);
   summary.row(
       "context",

@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "cli/status_channel.h"
+#include "engine/plan_encoder.h"
 #include "engine/plan_engine.h"
 
 namespace octavo {
@@ -16,7 +17,8 @@ void report_plan(ServeFlags& flags) {
   set_compute_options(flags.model.compute_options());
   use_device(options.device);
   const Checkpoint checkpoint = Checkpoint::open(flags.model.model);
-  const MemoryPlan plan = plan_engine_memory(describe_model(checkpoint, options), options);
+  const ModelDescription model = describe_model(checkpoint, options);
+  const MemoryPlan plan = plan_engine_memory(model, options_for(model, options));
   flags.status->send(
       front::ChildPlan{.path = flags.model.model,
                        .budget_bytes = plan.budget_bytes,

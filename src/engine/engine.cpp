@@ -17,6 +17,7 @@
 #include "engine/image_encoder.h"
 #include "engine/merge_adapter.h"
 #include "engine/pipeline/pipeline_head.h"
+#include "engine/plan_encoder.h"
 #include "engine/plan_engine.h"
 #include "engine/plan_vision.h"
 #include "engine/runner.h"
@@ -166,8 +167,9 @@ ModelDescription describe_checked(const Checkpoint& checkpoint, const EngineOpti
 
 // Created, used and destroyed by the engine thread.
 struct Engine::Loaded {
-  Loaded(const Checkpoint& checkpoint, const EngineOptions& options, Progress progress)
-      : description(describe_checked(checkpoint, options)),
+  Loaded(const Checkpoint& checkpoint, const EngineOptions& given, Progress progress)
+      : description(describe_checked(checkpoint, given)),
+        options(options_for(description, given)),
         source(checkpoint, std::move(progress)),
         merged(merge_adapter(description, options.merge_adapter, source)),
         head(make_head(checkpoint, description, options, merged)),
@@ -207,7 +209,7 @@ struct Engine::Loaded {
     limit_step_memory(device_bytes(), plan.step_bytes,
                       bytes_ahead(head ? head->part() : description, options, stage),
                       plan.image_bytes);
-    if (!head) warm_up_kernels(options);
+    if (!head) warm_up_kernels();
     if (disk_tier) disk_tier->on_arrival([this] { loop.wake(); });
     if (options.prefix_observer != nullptr) prefixes.observe(*options.prefix_observer);
   }
@@ -225,13 +227,14 @@ struct Engine::Loaded {
   }
   PageMemory& pages() { return head ? head->pages() : static_cast<PageMemory&>(kv); }
 
-  void warm_up_kernels(const EngineOptions& options) {
+  void warm_up_kernels() {
     warm_up(runner, kv.plan(),
             {.rows = options.max_num_batched_tokens,
              .sequences = options.max_num_seqs,
              .context = plan.max_model_len,
              .predicts = description.plan.mtp.has_value(),
              .draws = !description.pooling.has_value(),
+             .whole_prompts = description.plan.encoder.has_value(),
              .has_adapters = options.adapters.has_value()});
   }
 
@@ -245,6 +248,7 @@ struct Engine::Loaded {
   uint64_t counted_bytes() const { return kMlxCountsDeviceBuffers ? device_bytes() : 0; }
 
   ModelDescription description;
+  EngineOptions options;  // of options_for()
   WeightSource source;
   std::optional<Sha256Digest> merged;  // --merge-adapter
   std::unique_ptr<ClusterHead> head;   // null: one machine
@@ -279,6 +283,7 @@ class Engine::Thread {
       std::unique_ptr<Loaded> engine;
       try {
         engine = std::make_unique<Loaded>(checkpoint, options, std::move(progress));
+        checkpoint.check();
       } catch (...) {
         ready.set_exception(std::current_exception());
         return;
@@ -324,6 +329,12 @@ const std::optional<Sha256Digest>& Engine::merged_adapter() const {
 }
 int Engine::max_image_tokens() const { return thread_->loaded().image_plan.max_tokens; }
 const std::string& Engine::images_refused() const { return thread_->loaded().images_refused; }
+std::shared_ptr<const ScoreHead> Engine::score_head() const {
+  return thread_->loaded().model.score_head();
+}
+int Engine::max_whole_prompt() const {
+  return thread_->loaded().scheduler.options().longest_whole_prompt();
+}
 std::shared_ptr<const Adapter> Engine::load_adapter(const std::string& name,
                                                     const std::string& folder, bool replaces) {
   AdapterLoader* loader = thread_->loaded().adapter_loader.get();

@@ -38,6 +38,8 @@ class Engine : public EngineClient {
   // Tokens of the largest image; 0 if the model takes no images, and images_refused() says why.
   int max_image_tokens() const;
   const std::string& images_refused() const;
+  std::shared_ptr<const ScoreHead> score_head() const;  // null: the model does not score texts
+  int max_whole_prompt() const;                         // RequestLimits::max_whole_prompt
   // Reads a LoRA adapter for Request::adapter. Throws SetupError; see AdapterLoader.
   std::shared_ptr<const Adapter> load_adapter(const std::string& name, const std::string& folder,
                                               bool replaces = false);

@@ -47,8 +47,11 @@ struct EngineOptions {
   std::optional<uint64_t> wired_bytes = {};   // --wired-limit; default: none
   int max_num_seqs = 64;                      // --max-num-seqs: sequences of the largest step
   int max_num_batched_tokens = 512;           // --max-num-batched-tokens: rows of the largest step
+  // The user chose it; see options_for().
+  bool batched_tokens_given = false;
   SchedulingPolicy scheduling_policy = SchedulingPolicy::kFcfs;  // --scheduling-policy
   bool enable_prefix_caching = true;                             // --enable-prefix-caching
+  bool prefix_caching_given = false;                             // the user chose it
   SpeculativeConfig speculation = {};                            // --speculative-config
   std::optional<PrefixDiskOptions> prefix_disk = {};
   std::optional<AdapterOptions> adapters = {};  // unset: LoRA is off

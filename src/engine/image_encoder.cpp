@@ -37,7 +37,7 @@ std::vector<mx::array> ImageEncoder::queue(const ImageWork& work) {
   std::vector<mx::array> results = encoding.pass->queue_piece();
   if (--encoding.pieces_left > 0) return results;
   mx::array rows = encoding.pass->rows();
-  OCTAVO_CHECK(rows.ndim() == 2 && rows.shape(1) == plan_.text_hidden);
+  OCTAVO_CHECK(rows.ndim() == 2 && rows.shape(1) == plan_.row_width());
   results.push_back(rows);
   rows_.emplace(work.encodes, std::move(rows));
   encodings_.erase(found);

@@ -42,7 +42,7 @@ class ImageEncoder {
   int rows_at_once_;
   KernelPath path_;
   std::unordered_map<ImageId, Encoding> encodings_;  // with pieces left
-  std::unordered_map<ImageId, mx::array> rows_;      // [tokens, hidden]
+  std::unordered_map<ImageId, mx::array> rows_;      // [tokens, VisionPlan::row_width()]
 };
 
 }  // namespace octavo

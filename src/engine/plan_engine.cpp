@@ -88,7 +88,12 @@ void check_context(const ModelDescription& model, const EngineOptions& options) 
       *options.max_model_len, longest, longest, *options.max_model_len));
 }
 
-UsualLoad usual_load(const EngineOptions& options) {
+UsualLoad usual_load(const ModelDescription& model, const EngineOptions& options) {
+  // The rows of two full steps.
+  if (model.plan.encoder) {
+    const int sequences = options.max_num_seqs;
+    return {2 * sequences, (options.max_num_batched_tokens + sequences - 1) / sequences};
+  }
   return {std::min(options.max_num_seqs, kUsualSequences), kUsualTokens};
 }
 
@@ -130,8 +135,8 @@ MemoryRequest memory_request(const ModelDescription& model, const EngineOptions&
       .max_model_len = options.max_model_len,
       .kv_bytes = options.kv_bytes,
       .step_tokens = options.max_num_batched_tokens,
-      .usual_sequences = usual_load(options).sequences,
-      .usual_tokens = usual_load(options).tokens,
+      .usual_sequences = usual_load(model, options).sequences,
+      .usual_tokens = usual_load(model, options).tokens,
   };
   if (options.prefix_disk)
     request.disk_bytes = 2 * static_cast<uint64_t>(model.ranks) *
@@ -207,6 +212,7 @@ SchedulerOptions plan_scheduler(const ModelDescription& model, const EngineOptio
           .predicts = model.plan.mtp.has_value(),
           .adapter_slots = options.adapters ? options.adapters->max_loras : 0,
           .images = plan_image_scheduling(model, options, memory.max_model_len),
+          .whole_prompts = model.plan.encoder.has_value(),
           .pipeline_stages =
               options.cluster != nullptr && !options.tensor_parallel ? options.cluster->size() : 1};
 }

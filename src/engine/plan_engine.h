@@ -33,6 +33,8 @@ struct DraftPlan {
   uint64_t bytes() const { return model.weights_bytes + pages_bytes() + step_bytes; }
 };
 
+// Options below are those of options_for().
+
 // describe_model with the dtype and the pooling of the options. Throws SetupError.
 ModelDescription describe_model(const Checkpoint& checkpoint, const EngineOptions& options);
 // plan_engine_memory uses the limits of the selected device. Both throw SetupError that names the
@@ -48,7 +50,7 @@ struct UsualLoad {
   int sequences;
   int tokens;
 };
-UsualLoad usual_load(const EngineOptions& options);
+UsualLoad usual_load(const ModelDescription& model, const EngineOptions& options);
 
 // The requested speculation. Without a request there is none on models with recurrent state, which
 // needs memory for drafts. Throws SetupError if the model does not support the request.

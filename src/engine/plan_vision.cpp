@@ -48,7 +48,7 @@ bool can_fit(const VisionPlan& vision, int max_tokens) {
 }
 
 uint64_t row_bytes_of(const VisionPlan& vision, const ModelDescription& model) {
-  return widen(vision.text_hidden) * size_of(model.dtype);
+  return widen(vision.row_width()) * size_of(model.dtype);
 }
 
 // Of an image with `tokens` tokens, as square as possible: the pass, and ImagePatches, which it copies.

@@ -98,6 +98,14 @@ TEST(PlanVision, TheLargestImageIsKeptWhateverTheFlag) {
   EXPECT_EQ(plan_images(model, image_options(0), kLongest).kept_tokens, 1024);
 }
 
+TEST(PlanVision, RowsWithSeveralPartsTakeMoreMemory) {
+  ModelDescription model = model_with_tower();
+  model.vision->shape.deepstack = {0, 1, 2};
+  const ImagePlan plan = plan_images(model, image_options(4096), kLongest);
+  EXPECT_EQ(plan.kept_tokens, 1024);
+  EXPECT_EQ(plan.kept_bytes, 1024u * 4 * 128);
+}
+
 TEST(PlanVision, TheSchedulerKnowsThePieces) {
   ModelDescription model = model_with_tower();
   model.plan.ropes.emplace_back();

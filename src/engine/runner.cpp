@@ -86,6 +86,11 @@ std::vector<mx::array> Runner::queue_images(const Batch& batch) {
 
 Embedded Runner::embed(const Batch& batch, const LoraStep* lora) const {
   const mx::array tokens = tokens_of(batch);
+  if (model_.plan().encoder) {
+    const auto types = batch.token_types.empty() ? std::optional<mx::array>()
+                                                 : std::optional(int_array(batch.token_types));
+    return model_.embed_encoded(tokens, int_array(batch.positions), types, options_.path);
+  }
   if (batch.image_rows.empty()) return model_.embed(tokens, options_.path, lora);
   OCTAVO_CHECK(options_.images != nullptr);
   return model_.embed(tokens, options_.path, lora, options_.images->rows_of(batch.image_rows));

@@ -53,6 +53,7 @@ Batch batch_of(const StepShape& shape, const CachePlan& cache, const WarmUpLimit
   for (int s = 0; s < shape.sequences; ++s) {
     for (int row = 0; row < shape.rows; ++row)
       batch.positions.push_back(shape.context - shape.rows + row);
+    if (limits.whole_prompts) batch.last_visible.resize(batch.positions.size(), shape.context - 1);
     batch.cu_seqlens_q.push_back((s + 1) * shape.rows);
     batch.context_lens.push_back(shape.context);
   }
@@ -75,7 +76,19 @@ Batch batch_of(const StepShape& shape, const CachePlan& cache, const WarmUpLimit
   return batch;
 }
 
+// Whole texts: one of each length, and as many as fit a step.
+std::vector<StepShape> whole_shapes(const WarmUpLimits& limits) {
+  std::vector<StepShape> shapes;
+  for (const int rows : sample_counts(std::min(limits.rows, limits.context))) {
+    shapes.push_back({.rows = rows, .context = rows});
+    const int sequences = std::min(limits.sequences, limits.rows / rows);
+    if (sequences > 1) shapes.push_back({.sequences = sequences, .rows = rows, .context = rows});
+  }
+  return shapes;
+}
+
 std::vector<StepShape> step_shapes(const WarmUpLimits& limits) {
+  if (limits.whole_prompts) return whole_shapes(limits);
   std::vector<StepShape> shapes;
   // Chunks of a prompt, and drafts: at the start of a sequence and at its end.
   for (const int rows : sample_counts(std::min(limits.rows, limits.context))) {

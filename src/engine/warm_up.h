@@ -13,10 +13,11 @@ namespace octavo {
 struct WarmUpLimits {
   int rows = 1;
   int sequences = 1;
-  int context = 1;            // tokens of a sequence
-  bool predicts = false;      // the model takes Batch::next_tokens
-  bool draws = true;          // false: rows are returned instead of sampled
-  bool has_adapters = false;  // rows may have LoRA adapters
+  int context = 1;             // tokens of a sequence
+  bool predicts = false;       // the model takes Batch::next_tokens
+  bool draws = true;           // false: rows are returned instead of sampled
+  bool whole_prompts = false;  // an encoder, which has all rows of a sequence in one step
+  bool has_adapters = false;   // rows may have LoRA adapters
 };
 
 // Batches that together reach every choice between kernels that a step within the limits can make.

@@ -27,13 +27,18 @@ using server::HttpResponse;
 using server::Route;
 
 // POST, with the model in the JSON body.
-constexpr std::array<std::string_view, 15> kByModel = {"/v1/chat/completions",
+constexpr std::array<std::string_view, 20> kByModel = {"/v1/chat/completions",
                                                        "/v1/completions",
                                                        "/v1/messages",
                                                        "/v1/messages/count_tokens",
                                                        "/v1/responses",
                                                        "/v1/responses/input_tokens",
                                                        "/v1/embeddings",
+                                                       "/v1/rerank",
+                                                       "/rerank",
+                                                       "/v2/rerank",
+                                                       "/v1/score",
+                                                       "/score",
                                                        "/tokenize",
                                                        "/detokenize",
                                                        "/api/chat",

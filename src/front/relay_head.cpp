@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <vector>
+#include <set>
+#include <string>
 
 #include "server/front_notes.h"
 #include "server/request_timeout.h"
@@ -41,15 +42,22 @@ std::string_view header_word(std::string_view text) {
   return text;
 }
 
-// The names in all headers Connection, which only concern one connection.
-std::vector<std::string_view> named_by_connection(const server::HttpRequest& request) {
-  std::vector<std::string_view> names;
+std::string in_lower_case(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+  return lower;
+}
+
+// The names in all headers Connection, which only concern one connection. In lower case and sorted,
+// since a client may send thousands.
+std::set<std::string> named_by_connection(const server::HttpRequest& request) {
+  std::set<std::string> names;
   for (const auto& [name, value] : request.headers) {
     if (!equal_ignoring_case(name, "Connection")) continue;
     std::string_view rest = value;
     while (!rest.empty()) {
       const size_t comma = std::min(rest.find(','), rest.size());
-      names.push_back(header_word(rest.substr(0, comma)));
+      names.insert(in_lower_case(header_word(rest.substr(0, comma))));
       rest.remove_prefix(std::min(comma + 1, rest.size()));
     }
   }
@@ -100,7 +108,7 @@ std::string request_head(const server::HttpRequest& request, const HeadNotes& no
   const auto dropped = named_by_connection(request);
   for (const auto& [name, value] : request.headers) {
     if (is_among(name, kHopByHop) || is_among(name, kOfTheFront) || is_private(name) ||
-        (is_among(name, dropped) && !equal_ignoring_case(name, "Content-Type")))
+        (dropped.contains(in_lower_case(name)) && !equal_ignoring_case(name, "Content-Type")))
       continue;
     head += fmt::format("{}: {}\r\n", name, value);
   }

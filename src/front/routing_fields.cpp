@@ -41,6 +41,12 @@ class MemberScanner {
       skip_space();
     }
     any_ = true;
+    // The child has the same limit. Without it here, decoding millions of keys would hold up all
+    // other clients.
+    if (++members_ > api::kJsonKeys)
+      throw RequestError(
+          400, "",
+          fmt::format("the body has too many keys; an object may have at most {}", api::kJsonKeys));
     return true;
   }
   // The key with its quotes; then value() is the next.
@@ -126,6 +132,7 @@ class MemberScanner {
   size_t at_ = 0;
   size_t end_ = 0;
   bool any_ = false;
+  int members_ = 0;
 };
 
 bool is_key(std::string_view quoted, std::string_view name) {

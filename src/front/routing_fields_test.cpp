@@ -37,6 +37,16 @@ TEST(RoutingFields, ABodyMayNameNoModel) {
   EXPECT_EQ(routing_fields("\xEF\xBB\xBF{\"model\":\"m\"}").model, "m");
 }
 
+TEST(RoutingFields, RefusesAsManyKeysAsTheChild) {
+  const auto body_with = [](int keys) {
+    std::string body = R"({"model": "m")";
+    for (int i = 1; i < keys; ++i) body += R"(,"\n":1)";
+    return body + "}";
+  };
+  EXPECT_EQ(routing_fields(body_with(api::kJsonKeys)).model, "m");
+  EXPECT_THROW(routing_fields(body_with(api::kJsonKeys + 1)), RequestError);
+}
+
 TEST(RoutingFields, RefusesWhatIsNoObject) {
   for (const char* body : {"",
                            " ",

@@ -53,6 +53,7 @@ std::shared_ptr<const SpecialTokenMarks> content_marks_of(const ModelText& text,
     });
   }
   if (!can_mark(*text.tokenizer, tokens)) {
+    if (text.chat_template == nullptr) return nullptr;  // an encoder's, most likely
     spdlog::warn(
         "special tokens in the content of chats are recognised: this tokenizer cannot encode them "
         "as text");

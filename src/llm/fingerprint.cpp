@@ -99,7 +99,12 @@ std::string answer_fingerprint(const ModelSettings& settings, const Llm& llm,
   std::string facts = fmt::format("{} {} {} {}\n", on_gpu ? version : "", arithmetic,
                                   name_of(llm.engine().model().dtype), settings.kv_cache_dtype);
   // sample_of_model() does not cover the subfolders with the pooling config.
-  if (const auto& pooling = llm.engine().model().pooling) facts += pooling->describe() + "\n";
+  if (const auto& pooling = llm.engine().model().pooling) {
+    facts += pooling->describe() + "\n";
+    if (pooling->labels > 0)
+      facts +=
+          fmt::format("prompt {} {}\n", static_cast<int>(pooling->pair_prompt), pooling->normalize);
+  }
   if (const auto& merged = llm.engine().merged_adapter())
     facts += fmt::format("merged {:02x}\n", fmt::join(*merged, ""));
   // What the model's files do not say about its images.

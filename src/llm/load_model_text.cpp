@@ -62,6 +62,16 @@ GgufVocab vocab_of(const Gguf& gguf) {
   vocab.add_bos = gguf.find_bool("tokenizer.ggml.add_bos_token");
   vocab.add_eos = gguf.find_bool("tokenizer.ggml.add_eos_token");
   vocab.add_space_prefix = gguf.find_bool("tokenizer.ggml.add_space_prefix");
+  vocab.sep = token_or_none(gguf, "tokenizer.ggml.seperator_token_id");
+  vocab.cls = token_or_none(gguf, "tokenizer.ggml.cls_token_id");
+  vocab.add_sep = gguf.find_bool("tokenizer.ggml.add_sep_token");
+  vocab.lowercase = gguf.find_bool("tokenizer.ggml.normalizer.lowercase");
+  vocab.strip_accents = gguf.find_bool("tokenizer.ggml.normalizer.strip_accents");
+  vocab.remove_extra_whitespaces = gguf.find_bool("tokenizer.ggml.remove_extra_whitespaces");
+  for (int64_t byte :
+       gguf.find_integers("tokenizer.ggml.precompiled_charsmap").value_or(std::vector<int64_t>{})) {
+    vocab.precompiled_charsmap += static_cast<char>(byte);
+  }
   vocab.strips_after_added = is_phi3(gguf);
   take_stops_as_control(gguf, vocab);
   return vocab;
@@ -122,7 +132,11 @@ ModelText from_gguf(const Gguf& gguf) {
 }  // namespace
 
 ModelText load_model_text(const Checkpoint& checkpoint) {
-  if (checkpoint.gguf() != nullptr) return from_gguf(*checkpoint.gguf());
+  if (checkpoint.gguf() != nullptr) {
+    ModelText text = from_gguf(*checkpoint.gguf());
+    checkpoint.check();
+    return text;
+  }
   const auto folder = checkpoint.folder();
   const auto file = folder / "tokenizer.json";
   if (!std::filesystem::exists(file)) {

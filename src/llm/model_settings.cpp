@@ -25,9 +25,11 @@ EngineOptions ModelSettings::engine_options() const {
   if (!wired_limit.empty()) options.wired_bytes = parse_bytes(wired_limit, "--wired-limit");
   options.merge_adapter = merge_adapter;
   options.max_num_batched_tokens = max_num_batched_tokens;
+  options.batched_tokens_given = batched_tokens_given;
   options.max_num_seqs = max_num_seqs;
   if (scheduling_policy == "priority") options.scheduling_policy = SchedulingPolicy::kPriority;
   options.enable_prefix_caching = enable_prefix_caching;
+  options.prefix_caching_given = prefix_caching_given;
   if (!speculative_config.empty())
     options.speculation = parse_speculative_config(speculative_config);
   options.vision = {

@@ -25,10 +25,12 @@ struct ModelSettings {
   std::string memory_limit;  // empty: memory_fraction alone
   std::string wired_limit;
   int max_num_batched_tokens = 512;
+  bool batched_tokens_given = false;  // the user chose it
   int max_num_seqs = 64;
   std::string scheduling_policy = "fcfs";
   bool enable_prefix_caching = true;
-  std::string speculative_config;  // empty: prompt lookup if the model supports it
+  bool prefix_caching_given = false;  // the user chose it
+  std::string speculative_config;     // empty: prompt lookup if the model supports it
   std::string prefix_disk;
   std::string prefix_disk_size = "20GiB";
   std::string limit_mm_per_prompt;      // a JSON object; empty: the default

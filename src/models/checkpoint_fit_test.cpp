@@ -16,16 +16,17 @@ class CheckpointFit : public testing::Test {
 
   Checkpoint checkpoint_with(const std::vector<std::string>& names) {
     std::string header = "{";
+    size_t count = 0;
     for (const std::string& name : names) {
       header += (header.size() > 1 ? ", \"" : "\"") + name +
                 R"(": {"dtype": "F32", "shape": [1], "data_offsets": [)" +
-                std::to_string(4 * count_) + ", " + std::to_string(4 * count_ + 4) + "]}";
-      ++count_;
+                std::to_string(4 * count) + ", " + std::to_string(4 * count + 4) + "]}";
+      ++count;
     }
     std::filesystem::create_directories(folder_);
     std::ofstream(folder_ / "config.json") << "{}";
     std::ofstream(folder_ / "model.safetensors", std::ios::binary)
-        << test_files::safetensors_file(header + "}", 4 * count_);
+        << test_files::safetensors_file(header + "}", 4 * count);
     return Checkpoint::open(folder_);
   }
 
@@ -38,7 +39,6 @@ class CheckpointFit : public testing::Test {
  private:
   std::filesystem::path folder_ =
       std::filesystem::path(testing::TempDir()) / "octavo_checkpoint_fit_test";
-  size_t count_ = 0;
 };
 
 TEST_F(CheckpointFit, LayersAfterTheModelsAreNotRead) {
@@ -68,6 +68,61 @@ TEST_F(CheckpointFit, NamesThatTheFileHasAreNotRenamed) {
   fit_to_checkpoint(plan, checkpoint);
   ASSERT_EQ(plan.renames.size(), 1);
   EXPECT_EQ(plan.renames[0].ours, ".q_norm");
+}
+
+// The part of a BERT plan that names tensors.
+DecoderPlan encoder_of_two_layers() {
+  DecoderPlan plan;
+  plan.layers.resize(2);
+  plan.prefix = "bert";
+  plan.head_name.clear();
+  plan.renames = {{"embed_tokens", "embeddings.word_embeddings"},
+                  {"layers.", "encoder.layer."},
+                  {"LayerNorm.weight", "LayerNorm.gamma"}};
+  plan.encoder.emplace().positions = "embeddings.position_embeddings";
+  plan.encoder->norm = "embeddings.LayerNorm";
+  return plan;
+}
+
+TEST_F(CheckpointFit, EncodersMayHaveAPrefixOrNone) {
+  for (const std::string prefix : {"bert.", ""}) {
+    const Checkpoint checkpoint = checkpoint_with({prefix + "embeddings.word_embeddings.weight"});
+    DecoderPlan plan = encoder_of_two_layers();
+    fit_to_checkpoint(plan, checkpoint);
+    EXPECT_EQ(plan.prefix, prefix.empty() ? "" : "bert");
+    const auto role = [&](const std::string& name) {
+      return place_of_tensor(plan, checkpoint, prefix + name).role;
+    };
+    EXPECT_EQ(role("embeddings.word_embeddings.weight"), TensorRole::kEmbeddings);
+    EXPECT_EQ(role("embeddings.position_embeddings.weight"), TensorRole::kLayerInput);
+    EXPECT_EQ(role("embeddings.LayerNorm.gamma"), TensorRole::kLayerInput);
+    EXPECT_EQ(role("encoder.layer.1.output.dense.weight"), TensorRole::kLayer);
+    EXPECT_TRUE(reads_tensor(plan, checkpoint, prefix + "encoder.layer.1.output.dense.weight"));
+    for (const char* unread :
+         {"pooler.dense.weight", "embeddings.position_ids", "encoder.layer.2.output.dense.weight"})
+      EXPECT_FALSE(reads_tensor(plan, checkpoint, prefix + unread)) << unread;
+    EXPECT_FALSE(reads_tensor(plan, checkpoint, "cls.predictions.bias"));
+  }
+}
+
+TEST_F(CheckpointFit, AHeadThatScoresIsRead) {
+  const Checkpoint checkpoint = checkpoint_with({"bert.embeddings.word_embeddings.weight"});
+  DecoderPlan plan = encoder_of_two_layers();
+  EXPECT_FALSE(reads_tensor(plan, checkpoint, "classifier.weight"));
+  plan.score = {.dense = "bert.pooler.dense", .out = "classifier"};
+  EXPECT_TRUE(reads_tensor(plan, checkpoint, "classifier.weight"));
+  EXPECT_TRUE(reads_tensor(plan, checkpoint, "bert.pooler.dense.bias"));
+  EXPECT_EQ(place_of_tensor(plan, checkpoint, "classifier.weight").role, TensorRole::kOutput);
+}
+
+TEST_F(CheckpointFit, OldNamesOfNormsAreKeptOnlyIfTheFileHasThem) {
+  const auto fitted = [&](const char* norm) {
+    DecoderPlan plan = encoder_of_two_layers();
+    fit_to_checkpoint(plan, checkpoint_with({"bert.embeddings.word_embeddings.weight", norm}));
+    return renamed("bert.embeddings.LayerNorm.weight", plan.renames);
+  };
+  EXPECT_EQ(fitted("bert.embeddings.LayerNorm.weight"), "bert.embeddings.LayerNorm.weight");
+  EXPECT_EQ(fitted("bert.embeddings.LayerNorm.gamma"), "bert.embeddings.LayerNorm.gamma");
 }
 
 }  // namespace

@@ -40,6 +40,8 @@ constexpr auto kWithoutEffect = std::to_array<std::string_view>({
     "quantization",
     "quantization_config",
     "is_matryoshka",
+    "sentence_transformers",
+    "sbert_ce_default_activation_function",
     "matryoshka_dimensions",
     // Only for training.
     "initializer_range",
@@ -80,6 +82,7 @@ constexpr auto kWithoutEffect = std::to_array<std::string_view>({
     "output_attentions",
     "output_hidden_states",
     "output_router_logits",
+    "output_past",
     "tie_last_hidden_states",
     // Tokens and text: the tokenizer's files decide.
     "tokenizer_class",

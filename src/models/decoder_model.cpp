@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/error.h"
@@ -12,11 +14,13 @@
 #include "models/layers/attention.h"
 #include "models/layers/dense_and_experts.h"
 #include "models/layers/gated_delta.h"
+#include "models/layers/layer_norm.h"
 #include "models/layers/mamba2.h"
 #include "models/layers/mla.h"
 #include "models/layers/mlp.h"
 #include "models/layers/moe.h"
 #include "models/layers/short_conv.h"
+#include "models/load_score_head.h"
 
 namespace octavo {
 namespace {
@@ -30,17 +34,29 @@ mx::array rows_between(const mx::array& rows, int first, int end) {
   return mx::slice(rows, {first, 0}, {end, rows.shape(1)});
 }
 
-// Copies: the rows keep their bits.
-mx::array replace_rows(const mx::array& rows, std::span<const PlacedRows> images) {
+// Part `part` of an image's rows: [count, hidden].
+mx::array part_of(const mx::array& rows, int part, int hidden) {
+  if (rows.shape(1) == hidden) return rows;
+  return mx::contiguous(mx::slice(rows, {0, part * hidden}, {rows.shape(0), (part + 1) * hidden}));
+}
+
+bool has_part(const PlacedRows& image, int part, int hidden) {
+  return image.rows.shape(1) > part * hidden;
+}
+
+// The rows with those of `images` replaced by replacement(image). Copies: other rows keep their bits.
+template <typename Replacement>
+mx::array replace_rows(const mx::array& rows, std::span<const PlacedRows> images,
+                       const Replacement& replacement) {
   std::vector<mx::array> parts;
   int done = 0;
   for (const PlacedRows& image : images) {
-    const mx::array& placed = image.rows;
-    OCTAVO_CHECK(image.first >= done && image.first + placed.shape(0) <= rows.shape(0));
-    OCTAVO_CHECK(placed.shape(1) == rows.shape(1) && placed.dtype() == rows.dtype());
+    const int end = image.first + image.rows.shape(0);
+    OCTAVO_CHECK(image.first >= done && end <= rows.shape(0));
+    OCTAVO_CHECK(image.rows.shape(1) % rows.shape(1) == 0 && image.rows.dtype() == rows.dtype());
     if (image.first > done) parts.push_back(rows_between(rows, done, image.first));
-    parts.push_back(placed);
-    done = image.first + placed.shape(0);
+    parts.push_back(replacement(image));
+    done = end;
   }
   if (done < rows.shape(0)) parts.push_back(rows_between(rows, done, rows.shape(0)));
   return mx::concatenate(parts, 0);
@@ -64,7 +80,9 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
   use_names_of(plan_, source);
   if (stage_.has_embeddings(plan_))
     embeddings_ = source.matrix(plan_.tensor("embed_tokens"), plan_.vocab, plan_.hidden);
-  if (draws()) final_norm_ = load_norm(plan_.tensor("norm.weight"), source);
+  if (plan_.encoder && stage_.embeds()) encoder_ = load_encoder_tables(source);
+  if (draws() && !plan_.final_norm.empty())
+    final_norm_ = load_norm(plan_.tensor(plan_.final_norm + ".weight"), source);
   for (const auto& rope : plan_.ropes) {
     const auto pairs = static_cast<int>(rope.inverse_frequencies.size());
     ropes_.emplace_back(rope.inverse_frequencies.begin(), mx::Shape{pairs}, mx::float32);
@@ -77,8 +95,13 @@ DecoderModel::DecoderModel(DecoderPlan plan, DType dtype, WeightSource& source,
   if (plan_.per_layer_input && stage_.embeds())
     per_layer_rows_.emplace(*plan_.per_layer_input, plan_, source);
   for (int i = stage_.first; i < stage_.last; ++i) load_layer(i, source);
+  for (const LayerPlan& layer : plan_.layers) {
+    const auto* attention = std::get_if<AttentionPlan>(&layer.mixer);
+    if (attention != nullptr) window_after_ = std::max(window_after_, attention->window_after);
+  }
   if (draws() && !plan_.head_name.empty()) lm_head_ = load_head(source);
   if (draws() && plan_.mtp) load_mtp(source);
+  if (draws() && plan_.score) score_head_ = load_score_head(*plan_.score, plan_.hidden, source);
   source.finish(plan_, stage_);
 }
 
@@ -93,7 +116,24 @@ std::optional<Weight> DecoderModel::load_head(WeightSource& source) const {
   return source.copy_strips(*embeddings_, share.picks(strips, 1));
 }
 
+DecoderModel::EncoderTables DecoderModel::load_encoder_tables(WeightSource& source) const {
+  const EncoderPlan& encoder = *plan_.encoder;
+  EncoderTables tables;
+  if (!encoder.positions.empty()) {
+    tables.positions =
+        source.matrix(plan_.tensor(encoder.positions), encoder.position_rows, plan_.hidden);
+  }
+  if (!encoder.token_types.empty())
+    tables.types =
+        source.matrix(plan_.tensor(encoder.token_types), encoder.type_rows, plan_.hidden);
+  if (!encoder.norm.empty())
+    tables.norm = load_norm(plan_.tensor(encoder.norm + ".weight"), source);
+  return tables;
+}
+
 NormSpec DecoderModel::load_norm(const std::string& name, WeightSource& source) const {
+  if (plan_.norm_kind == Norm::kLayer)
+    return load_layer_norm(source, name, plan_.hidden, plan_.norm_bias, plan_.norm_eps);
   return {source.norm(name, plan_.hidden, plan_.norm_offset), plan_.norm_eps};
 }
 
@@ -126,6 +166,7 @@ void DecoderModel::load_layer(int i, WeightSource& source) {
     halves_.push_back(load_half({"", "post_per_layer_input_norm"}, at, std::move(work), source));
   }
   if (!layer.scalar.empty()) halves_.back().out_scale = source.number(at + layer.scalar);
+  if (!halves_.empty()) halves_.back().ends_layer = i;
   if (source.only_checks()) halves_.clear();  // keep memory for one layer only
 }
 
@@ -136,7 +177,7 @@ DecoderModel::Half DecoderModel::load_half(const HalfPlan& names, const std::str
     if (name.empty()) return std::nullopt;
     return load_norm(layer + name + ".weight", source);
   };
-  return {norm(names.norm_in), std::move(work), norm(names.norm_out)};
+  return {norm(names.norm_in), std::move(work), norm(names.norm_out), norm(names.norm_after)};
 }
 
 std::unique_ptr<Sublayer> DecoderModel::load_mixer(const LayerPlan& layer, int index,
@@ -187,12 +228,57 @@ std::unique_ptr<Sublayer> DecoderModel::load_ffn(const LayerPlan& layer, int ind
 
 Embedded DecoderModel::embed(const mx::array& tokens, KernelPath path, const LoraStep* lora,
                              std::span<const PlacedRows> images) const {
-  mx::array rows =
+  const mx::array rows =
       octavo::embed(*embeddings_, tokens, mlx_dtype(dtype_), path, plan_.embedding_scale,
                     lora != nullptr ? std::optional(lora->embedding()) : std::nullopt);
-  if (!images.empty()) rows = replace_rows(rows, images);
-  if (!per_layer_rows_) return {rows, std::nullopt};
-  return {rows, per_layer_rows_->rows(tokens, rows, path)};
+  Embedded embedded{rows, std::nullopt};
+  if (!images.empty()) {
+    embedded.rows = replace_rows(rows, images, [&](const PlacedRows& image) {
+      return part_of(image.rows, 0, plan_.hidden);
+    });
+    std::ranges::copy_if(images, std::back_inserter(embedded.images),
+                         [&](const PlacedRows& image) { return has_part(image, 1, plan_.hidden); });
+  }
+  if (per_layer_rows_) embedded.per_layer = per_layer_rows_->rows(tokens, embedded.rows, path);
+  return embedded;
+}
+
+Embedded DecoderModel::embed_encoded(const mx::array& tokens, const mx::array& positions,
+                                     const std::optional<mx::array>& types, KernelPath path) const {
+  OCTAVO_CHECK(plan_.encoder && encoder_);
+  const EncoderPlan& encoder = *plan_.encoder;
+  const auto look_up = [&](const Weight& table, const mx::array& rows) {
+    return octavo::embed(table, rows, mlx_dtype(dtype_), path);
+  };
+  mx::array rows = look_up(*embeddings_, tokens);
+  if (encoder_->types) {
+    // A table of one row is for models whose texts are all of one type.
+    const bool typed = types.has_value() && encoder.type_rows > 1;
+    rows = add_rows(
+        rows, look_up(*encoder_->types, typed ? *types : mx::zeros(tokens.shape(), mx::int32)),
+        {.path = path});
+  }
+  if (encoder_->positions) {
+    const mx::array own = mx::add(positions, mx::array(encoder.first_position, mx::int32));
+    rows = add_rows(rows, look_up(*encoder_->positions, own), {.path = path});
+  }
+  if (encoder_->norm) rows = norm(rows, *encoder_->norm, path);
+  return {rows, std::nullopt};
+}
+
+// On the host, which has both arrays: kernels on Metal read last_visible before they run.
+std::optional<BatchLayout> DecoderModel::near_layout(const BatchLayout& layout) const {
+  if (window_after_ == 0 || !layout.last_visible) return std::nullopt;
+  mx::array positions = layout.positions;
+  mx::array last = *layout.last_visible;
+  mx::eval(positions, last);
+  std::vector<int32_t> seen(static_cast<size_t>(layout.tokens()));
+  for (size_t i = 0; i < seen.size(); ++i) {
+    seen[i] = std::min(last.data<int32_t>()[i], positions.data<int32_t>()[i] + window_after_);
+  }
+  BatchLayout near = layout;
+  near.last_visible = mx::array(seen.data(), last.shape(), mx::int32);
+  return near;
 }
 
 ForwardContext DecoderModel::context_of(const BatchLayout& layout,
@@ -208,6 +294,7 @@ ForwardContext DecoderModel::context_of(const BatchLayout& layout,
                          .lora = nullptr,
                          .ranks = ranks_};
   if (layout.last_visible) context.causal.emplace(layout).last_visible.reset();
+  context.near = near_layout(layout);
   return context;
 }
 
@@ -218,8 +305,24 @@ mx::array DecoderModel::forward(const Embedded& embedded, const BatchLayout& lay
   context.per_layer = embedded.per_layer;
   context.lora = lora;
   mx::array x = embedded.rows;
-  for (const auto& half : halves_) x = run_half(half, x, context);
+  for (const auto& half : halves_) {
+    x = run_half(half, x, context);
+    if (!embedded.images.empty() && half.ends_layer >= 0)
+      x = add_image_parts(embedded, half.ends_layer, x, path);
+  }
   return x;
+}
+
+// All images of a model have the same number of parts.
+mx::array DecoderModel::add_image_parts(const Embedded& embedded, int layer, const mx::array& x,
+                                        KernelPath path) const {
+  const int part = layer + 1;
+  if (!has_part(embedded.images.front(), part, plan_.hidden)) return x;
+  return replace_rows(x, embedded.images, [&](const PlacedRows& image) {
+    const mx::array own =
+        mx::contiguous(rows_between(x, image.first, image.first + image.rows.shape(0)));
+    return add_rows(own, part_of(image.rows, part, plan_.hidden), {.path = path});
+  });
 }
 
 mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
@@ -227,12 +330,13 @@ mx::array DecoderModel::run_half(const Half& half, const mx::array& x,
   const bool add_input = !half.norm_out && plan_.residual_scale == 1 && half.out_scale == 1;
   const mx::array y = half.work->forward(x, {half.norm_in, add_input}, context);
   evaluate_if_only_described(y);
-  if (add_input) return y;
-  return add_rows(x, y,
-                  {.norm = half.norm_out,
-                   .scale = plan_.residual_scale,
-                   .out_scale = half.out_scale,
-                   .path = context.path});
+  const mx::array sum = add_input ? y
+                                  : add_rows(x, y,
+                                             {.norm = half.norm_out,
+                                              .scale = plan_.residual_scale,
+                                              .out_scale = half.out_scale,
+                                              .path = context.path});
+  return half.norm_after ? norm(sum, *half.norm_after, context.path) : sum;
 }
 
 mx::array DecoderModel::logits(const mx::array& hidden, KernelPath path,
@@ -272,7 +376,8 @@ mx::array DecoderModel::logits_after(const NormSpec& last, const mx::array& rows
 
 mx::array DecoderModel::final_rows(const mx::array& hidden, KernelPath path) const {
   // Converted to float32 before the norm, so that its result is not rounded.
-  return norm(mx::astype(hidden, mx::float32), *final_norm_, path);
+  const mx::array rows = mx::astype(hidden, mx::float32);
+  return final_norm_ ? norm(rows, *final_norm_, path) : rows;
 }
 
 }  // namespace octavo

@@ -11,13 +11,34 @@
 namespace octavo {
 namespace {
 
-int norms_of(const HalfPlan& half) { return !half.norm_in.empty() + !half.norm_out.empty(); }
+int norms_of(const HalfPlan& half) {
+  return !half.norm_in.empty() + !half.norm_out.empty() + !half.norm_after.empty();
+}
 
-uint64_t layer_parameters(const LayerPlan& layer, int hidden) {
+uint64_t norm_parameters(const DecoderPlan& plan) {
+  return widen(plan.hidden) * (plan.norm_bias ? 2 : 1);
+}
+
+uint64_t layer_parameters(const LayerPlan& layer, const DecoderPlan& plan) {
+  const int hidden = plan.hidden;
   const auto of = [&](const auto& part) { return part.parameters(hidden); };
   return std::visit(of, layer.mixer) + std::visit(of, layer.ffn) +
-         widen(hidden) * widen(norms_of(layer.mixer_half) + norms_of(layer.ffn_half)) +
+         norm_parameters(plan) * widen(norms_of(layer.mixer_half) + norms_of(layer.ffn_half)) +
          (layer.scalar.empty() ? 0 : 1);
+}
+
+uint64_t encoder_parameters(const EncoderPlan& encoder, const DecoderPlan& plan) {
+  return widen(plan.hidden) * (widen(encoder.position_rows) + widen(encoder.type_rows)) +
+         (encoder.norm.empty() ? 0 : norm_parameters(plan));
+}
+
+uint64_t score_parameters(const ScoreHeadPlan& score, int hidden) {
+  const uint64_t width = widen(hidden);
+  uint64_t count = 0;
+  if (!score.dense.empty()) count += width * width + (score.dense_bias ? width : 0);
+  if (!score.norm.empty()) count += width * (score.norm_bias ? 2 : 1);
+  if (score.rows.empty()) count += widen(score.labels) * (width + (score.out_bias ? 1 : 0));
+  return count;
 }
 
 // Intermediate elements per row: the results of the two sublayers; a norm or scale after a sublayer
@@ -28,7 +49,7 @@ uint64_t layer_row_elements(const LayerPlan& layer, const DecoderPlan& plan) {
                       [&](const MoePlan& part) { return part.row_elements(hidden); },
                       [&](const DenseAndExpertsPlan& part) { return part.row_elements(hidden); }};
   const auto kept = [&](const HalfPlan& half) {
-    return plan.residual_scale != 1 || !half.norm_out.empty();
+    return plan.residual_scale != 1 || !half.norm_out.empty() || !half.norm_after.empty();
   };
   const int sums = 2 + kept(layer.mixer_half) + kept(layer.ffn_half);
   return widen(sums) * widen(hidden) + std::visit(of, layer.mixer) + std::visit(of, layer.ffn);
@@ -78,11 +99,14 @@ DecoderPlan DecoderPlan::of_rank(int ranks) const {
 
 uint64_t DecoderPlan::parameters() const {
   const bool has_head = !tied_embeddings && !head_name.empty();
-  uint64_t count = widen(vocab) * widen(hidden) * (has_head ? 2 : 1) + widen(hidden);
-  for (const auto& layer : layers) count += layer_parameters(layer, hidden);
+  uint64_t count = widen(vocab) * widen(hidden) * (has_head ? 2 : 1);
+  if (!final_norm.empty()) count += norm_parameters(*this);
+  for (const auto& layer : layers) count += layer_parameters(layer, *this);
+  if (encoder) count += encoder_parameters(*encoder, *this);
+  if (score) count += score_parameters(*score, hidden);
   if (mtp) {
-    count += layer_parameters(mtp->layer, hidden) + 2 * widen(hidden) * widen(hidden) +
-             3 * widen(hidden);
+    count +=
+        layer_parameters(mtp->layer, *this) + 2 * widen(hidden) * widen(hidden) + 3 * widen(hidden);
   }
   if (per_layer_input) count += per_layer_input->parameters(hidden, layers.size());
   return count;
@@ -106,6 +130,8 @@ std::vector<uint64_t> DecoderPlan::row_elements() const {
   }
   // The final rows, the embeddings, both normed, joined and projected.
   if (mtp) elements.push_back(layer_row_elements(mtp->layer, *this) + 7 * widen(hidden));
+  // Rows of the three tables, two sums and their norm.
+  if (encoder) elements.push_back(6 * widen(hidden));
   if (per_layer_input) elements.push_back(per_layer_input->shared_row_elements(layers.size()));
   return elements;
 }

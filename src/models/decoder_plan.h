@@ -6,6 +6,8 @@
 #include <variant>
 #include <vector>
 
+#include "kernels/types/norm_kind.h"
+#include "kernels/types/score_head.h"
 #include "models/plans/absent_plan.h"
 #include "models/plans/attention_plan.h"
 #include "models/plans/dense_and_experts_plan.h"
@@ -22,11 +24,12 @@
 
 namespace octavo {
 
-// Norms around one sublayer (mixer or feed-forward): x + scale * norm_out(f(norm_in(x))). An empty
-// name means no norm.
+// Norms around one sublayer (mixer or feed-forward): norm_after(x + scale * norm_out(f(norm_in(x)))). An
+// empty name means no norm.
 struct HalfPlan {
   std::string norm_in;  // relative to the layer's prefix: "input_layernorm"
   std::string norm_out;
+  std::string norm_after = {};
 };
 
 struct LayerPlan {
@@ -60,13 +63,44 @@ struct MtpPlan {
   std::string norm;
 };
 
+// What an encoder has besides: its rows see the whole prompt, whatever their positions. Names are
+// relative to DecoderPlan::prefix.
+struct EncoderPlan {
+  std::string positions;   // name of the table of positions; empty: none
+  int first_position = 0;  // the row of the table for the first token: 2 in RoBERTa
+  int position_rows = 0;
+  std::string token_types;  // name of the table of token types; empty: none
+  int type_rows = 0;
+  std::string norm;  // name of the norm of the embedded rows
+};
+
+// The layers that turn a pooled vector into scores: out(norm(activation(dense(x)))). Full names of
+// modules; empty: absent.
+struct ScoreHeadPlan {
+  std::string dense = {};  // [hidden, hidden]
+  bool dense_bias = false;
+  ScoreActivation activation = ScoreActivation::kNone;
+  std::string norm = {};  // a LayerNorm
+  bool norm_bias = false;
+  float norm_eps = 0;
+  std::string out = {};  // [labels, hidden]
+  bool out_bias = false;
+  int labels = 1;
+  // Set: `out` is [out_rows, hidden], and the score is the product of its first row here less that of
+  // its second one: the logits of two tokens.
+  std::vector<int> rows = {};
+  int out_rows = 0;
+};
+
 struct DecoderPlan {
   std::string family;  // as users know it: "llama", "qwen3"
   int vocab = 0;
   int hidden = 0;
   int max_context = 0;
   float norm_eps = 0;
-  float norm_offset = 0;  // added to all norm weights: 1 if the norm multiplies by 1 + w
+  Norm norm_kind = Norm::kRms;
+  bool norm_bias = false;  // of all norms, with Norm::kLayer
+  float norm_offset = 0;   // added to all norm weights: 1 if the norm multiplies by 1 + w
   // mlx-lm's converter already adds the offset. Its checkpoints are recognised by their convolution
   // weights, stored as [channels, taps, 1].
   bool mlx_adds_norm_offset = false;
@@ -76,6 +110,7 @@ struct DecoderPlan {
   float logit_scale = 1;
   float final_soft_cap = 0;           // > 0: logits are soft-capped
   std::string prefix = "model";       // of tensor names; may be empty
+  std::string final_norm = "norm";    // empty: none
   std::string head_name = "lm_head";  // empty: no logits
   std::vector<Rename> renames;        // names that differ from Llama's
   QuantizationScheme quantization;    // of the checkpoint
@@ -83,6 +118,8 @@ struct DecoderPlan {
   std::vector<LayerPlan> layers;
   std::optional<PerLayerInputPlan> per_layer_input;  // in every layer, after its two sublayers
   std::optional<MtpPlan> mtp = {};                   // only if it is used
+  std::optional<EncoderPlan> encoder = {};           // unset: rows see only those before them
+  std::optional<ScoreHeadPlan> score = {};           // of a model that scores texts
 
   // Adds the prefix: "model.norm.weight".
   std::string tensor(const std::string& name) const {

@@ -13,7 +13,7 @@ namespace octavo {
 
 // vLLM's --runner.
 enum class RunnerKind : uint8_t {
-  kAuto,  // kPooling if the checkpoint or --pooler-config specifies pooling
+  kAuto,  // kPooling if the checkpoint or --pooler-config specifies pooling, or for an encoder
   kGenerate,
   kPooling,
 };
@@ -31,7 +31,8 @@ std::optional<PoolingPlan> find_pooling(const Checkpoint& checkpoint,
                                         std::optional<Pooling> known = {});
 
 // The pooling plan, or nullopt for a generating model. Flags override the checkpoint, which
-// overrides vLLM's default: the last token, normalised. Throws SetupError.
+// overrides vLLM's default: the last token, or the first one of an encoder, normalised. Throws
+// SetupError.
 std::optional<PoolingPlan> plan_pooling(const Checkpoint& checkpoint,
                                         const PoolingOptions& options);
 

@@ -95,7 +95,7 @@ Config config_from_gguf(const Checkpoint& checkpoint) {
   config["num_hidden_layers"] = layers;
   read_keys(file, kSharedKeys, config);
   read_keys(file, architecture.keys, config);
-  if (file.take("attention.causal") == Json(false))
+  if (!architecture.is_encoder && file.take("attention.causal") == Json(false))
     file.refuse("attention.causal", "is false; only causal attention is supported");
   read_heads(file, config);
   read_gguf_rope(file, config);

@@ -282,5 +282,32 @@ TEST(GgufConfig, DamagedKeysNeverCrash) {
   }
 }
 
+std::vector<std::string> tables_of_bert(uint64_t types) {
+  return {test_files::gguf_tensor("position_embd.weight", {64, 4}, test_files::kF32, 2048),
+          test_files::gguf_tensor("token_types.weight", {64, types}, test_files::kF32, 3072)};
+}
+
+std::vector<std::string> keys_of_bert(bool causal) {
+  return {gguf_value("bert.feed_forward_length", kUint32, uint32_t{128}),
+          gguf_value("bert.attention.layer_norm_epsilon", kFloat, 1e-12f),
+          gguf_value("bert.attention.causal", kBool, uint8_t{causal}),
+          gguf_value("bert.pooling_type", kUint32, uint32_t{2})};
+}
+
+TEST(GgufConfig, OfAnEncoderHasItsTables) {
+  for (const int types : {1, 2}) {
+    const auto tables = tables_of_bert(static_cast<uint64_t>(types));
+    const DecoderPlan plan = plan_model(config_of(file_of("bert", keys_of_bert(false), tables)));
+    ASSERT_TRUE(plan.encoder.has_value());
+    EXPECT_EQ(plan.encoder->position_rows, 4);
+    EXPECT_EQ(plan.encoder->first_position, 0);  // also of XLM-RoBERTa
+    EXPECT_EQ(plan.encoder->type_rows, types);
+    EXPECT_EQ(plan.max_context, 4);
+    EXPECT_EQ(plan.layers[0].mlp().activation, Activation::kGelu);
+  }
+  expect_setup_error([] { config_of(file_of("bert", keys_of_bert(true), tables_of_bert(2))); },
+                     "attention.causal");
+}
+
 }  // namespace
 }  // namespace octavo

@@ -29,11 +29,14 @@ constexpr auto kReadTokenizerKeys = std::to_array<std::string_view>({
     "tokenizer.ggml.eom_token_id",
     "tokenizer.ggml.unknown_token_id",
     "tokenizer.ggml.padding_token_id",
+    "tokenizer.ggml.seperator_token_id",
+    "tokenizer.ggml.cls_token_id",
     "tokenizer.ggml.fim_pad_token_id",
     "tokenizer.ggml.fim_rep_token_id",
     "tokenizer.ggml.fim_sep_token_id",
     "tokenizer.ggml.add_bos_token",
     "tokenizer.ggml.add_eos_token",
+    "tokenizer.ggml.add_sep_token",
     "tokenizer.ggml.add_space_prefix",
     "tokenizer.ggml.suppress_tokens",
     "tokenizer.chat_template",
@@ -46,9 +49,6 @@ struct IrrelevantTokenizerKey {
 };
 
 constexpr auto kIrrelevantTokenizerKeys = std::to_array<IrrelevantTokenizerKey>({
-    {"tokenizer.ggml.add_sep_token", "separates the two texts of a reranker"},
-    {"tokenizer.ggml.seperator_token_id", "separates the two texts of a reranker"},
-    {"tokenizer.ggml.cls_token_id", "the first token of BERT models"},
     {"tokenizer.ggml.mask_token_id", "masked language models only"},
     {"tokenizer.ggml.token_type_count", "segments of BERT models"},
     {"tokenizer.ggml.fim_pre_token_id", "infill requests, which octavo does not have"},
@@ -61,13 +61,18 @@ constexpr auto kIrrelevantTokenizerKeys = std::to_array<IrrelevantTokenizerKey>(
     {"tokenizer.rwkv.world", "RWKV models only"},
 });
 
-// Changes of the text before it is tokenized. Without them (false, or an empty table) the files are
-// as all others.
-constexpr auto kTextChanges = std::to_array<std::string_view>({
-    "tokenizer.ggml.remove_extra_whitespaces",
-    "tokenizer.ggml.normalizer.lowercase",
-    "tokenizer.ggml.normalizer.strip_accents",
-    "tokenizer.ggml.precompiled_charsmap",
+// Changes of the text before it is tokenized, which one kind of tokenizer makes. Without them (false,
+// or an empty table) the files are as all others.
+struct TextChange {
+  std::string_view name;
+  std::string_view model;  // tokenizer.ggml.model
+};
+
+constexpr auto kTextChanges = std::to_array<TextChange>({
+    {"tokenizer.ggml.remove_extra_whitespaces", "t5"},
+    {"tokenizer.ggml.precompiled_charsmap", "t5"},
+    {"tokenizer.ggml.normalizer.lowercase", "bert"},
+    {"tokenizer.ggml.normalizer.strip_accents", "bert"},
 });
 
 bool leaves_text_alone(const GgufValue& value) {
@@ -86,12 +91,14 @@ bool is_known_tokenizer_key(std::string_view key) {
 }  // namespace
 
 std::vector<std::string> unknown_tokenizer_keys(const Gguf& gguf) {
+  const auto model = gguf.find_string("tokenizer.ggml.model");
   std::vector<std::string> unknown;
   for (const auto& [key, value] : gguf.values()) {
     if (!key.starts_with(kTokenizerPrefix) || is_known_tokenizer_key(key)) continue;
-    if (std::ranges::find(kTextChanges, key) == kTextChanges.end()) {
+    const auto change = std::ranges::find(kTextChanges, key, &TextChange::name);
+    if (change == kTextChanges.end()) {
       unknown.emplace_back(key);
-    } else if (!leaves_text_alone(value)) {
+    } else if (model != change->model && !leaves_text_alone(value)) {
       throw SetupError(
           fmt::format("{}: {} changes texts before they are tokenized, which is not supported. Use "
                       "a safetensors "

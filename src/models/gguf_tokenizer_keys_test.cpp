@@ -43,5 +43,16 @@ TEST(GgufTokenizerKeys, ChangesOfTheTextAreRefusedUnlessTheyChangeNothing) {
       [&] { unknown_tokenizer_keys(with_key(table, GgufArray{GgufType::U8, 4, {}})); }, table);
 }
 
+TEST(GgufTokenizerKeys, ChangesOfTheTextBelongToOneKindOfTokenizer) {
+  Gguf bert = with_key("tokenizer.ggml.normalizer.lowercase", true);
+  bert.add("tokenizer.ggml.model", std::string_view("bert"));
+  EXPECT_THAT(unknown_tokenizer_keys(bert), IsEmpty());
+  Gguf unigram = with_key("tokenizer.ggml.remove_extra_whitespaces", true);
+  unigram.add("tokenizer.ggml.model", std::string_view("t5"));
+  EXPECT_THAT(unknown_tokenizer_keys(unigram), IsEmpty());
+  bert.add("tokenizer.ggml.remove_extra_whitespaces", true);
+  test_files::expect_setup_error([&] { unknown_tokenizer_keys(bert); }, "remove_extra_whitespaces");
+}
+
 }  // namespace
 }  // namespace octavo

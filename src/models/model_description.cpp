@@ -16,6 +16,7 @@
 #include "models/checkpoint_fit.h"
 #include "models/config.h"
 #include "models/families/families.h"
+#include "models/find_classifier.h"
 #include "models/find_mtp.h"
 #include "models/quantized/quantized_matrix.h"
 #include "models/suppressed_tokens.h"
@@ -33,7 +34,8 @@ DType checkpoint_dtype(const Checkpoint& checkpoint, const Config& config,
   for (const char* key : {"dtype", "torch_dtype"}) {
     if (config.has(key)) return parse_dtype(config.text(key), key);
   }
-  const TensorView* norm = checkpoint.find(plan.tensor("norm.weight"));
+  const std::string& name = plan.encoder ? plan.encoder->norm : plan.final_norm;
+  const TensorView* norm = checkpoint.find(renamed(plan.tensor(name + ".weight"), plan.renames));
   if (norm != nullptr && norm->type == TensorType::F32) return DType::kFloat32;
   if (norm != nullptr && norm->type == TensorType::F16) return DType::kFloat16;
   return DType::kBFloat16;
@@ -105,13 +107,23 @@ uint64_t scratch_bytes(const DecoderPlan& plan, int tokens) {
   return static_cast<uint64_t>(most);
 }
 
-// Limits the context and drops the output matrix of a pooling model.
-void follow(const PoolingPlan& pooling, DecoderPlan& plan) {
+// Limits the context and drops the output matrix of a pooling model; adds the head of one that scores.
+void follow(const PoolingPlan& pooling, const Checkpoint& checkpoint, const Config& config,
+            DecoderPlan& plan) {
   if (pooling.dimensions.value_or(0) > plan.hidden)
     throw SetupError(fmt::format("--pooler-config: dimensions is {}; vectors have {}",
                                  *pooling.dimensions, plan.hidden));
   plan.max_context = std::min(plan.max_context, pooling.max_tokens.value_or(plan.max_context));
+  if (pooling.labels > 0) plan.score = plan_score_head(checkpoint, config, plan, pooling);
   plan.head_name.clear();
+}
+
+void refuse_generation(const Config& config, const DecoderPlan& plan) {
+  if (!plan.encoder) return;
+  throw SetupError(
+      fmt::format("{}: a model of type {} is an encoder, which embeds or scores texts and "
+                  "generates none; use octavo serve without --runner generate",
+                  config.origin(), plan.family));
 }
 
 // As vLLM: yarn and similar scalings extend the original context by their factor; llama3 and longrope
@@ -128,6 +140,12 @@ int longest_context(const Config& config, int context) {
   return longest > context ? static_cast<int>(std::min(longest, 1e9)) : context;
 }
 
+// The output matrix of a model that scores by the logits of two tokens, of which only two rows are loaded.
+bool has_two_rows_in_use(const DecoderPlan& plan, std::string_view name) {
+  return plan.score && !plan.score->rows.empty() && !plan.tied_embeddings &&
+         name.starts_with(plan.score->out + ".");
+}
+
 WeightBytes weight_bytes_of(const Checkpoint& checkpoint, const DecoderPlan& plan,
                             const std::optional<VisionPlan>& vision, DType dtype) {
   WeightBytes weights;
@@ -140,6 +158,7 @@ WeightBytes weight_bytes_of(const Checkpoint& checkpoint, const DecoderPlan& pla
   for (const auto& tensor : checkpoint.tensors()) {
     if (!reads_tensor(plan, checkpoint, tensor.name)) continue;
     if (vision && vision->shape.owns(tensor.name)) continue;
+    if (has_two_rows_in_use(plan, tensor.name)) continue;
     const auto quantized = quantized_bytes(plan.quantization, checkpoint, tensor);
     const TensorPlace place = place_of_tensor(plan, checkpoint, tensor.name);
     uint64_t& part = place.role == TensorRole::kEmbeddings   ? weights.embeddings
@@ -179,7 +198,11 @@ ModelDescription describe_model(const Checkpoint& checkpoint, std::optional<DTyp
   fit_to_checkpoint(description.plan, checkpoint);
   description.longest_context = longest_context(config, description.plan.max_context);
   if (mtp) description.plan.mtp = find_mtp(config, description.plan, checkpoint);
-  if (pooling) follow(*pooling, description.plan);
+  if (pooling) {
+    follow(*pooling, checkpoint, config, description.plan);
+  } else {
+    refuse_generation(config, description.plan);
+  }
   description.pooling = std::move(pooling);
   description.dtype = dtype.value_or(checkpoint_dtype(checkpoint, config, description.plan));
   description.stop_token_ids = stop_token_ids(checkpoint, config);

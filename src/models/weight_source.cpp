@@ -72,6 +72,11 @@ bool WeightSource::has(const std::string& name) const {
   return checkpoint_.find(name_in_file(name)) != nullptr;
 }
 
+bool WeightSource::has_array(const std::string& name, const std::vector<int64_t>& shape) const {
+  const TensorView* found = checkpoint_.find(name_in_file(name));
+  return found != nullptr && found->shape == shape;
+}
+
 bool WeightSource::attempt(const std::function<void()>& work) {
   try {
     work();
@@ -168,27 +173,6 @@ Weight WeightSource::matrix(const std::string& module, int rows, int cols, RowOr
   const MatrixTensors tensors = find_matrix(module);
   Weight weight = pack(module, tensors, {rows, cols}, row_order);
   for (const TensorView* view : tensors.all()) done_with(*view);
-  bytes_by_format_[weight.describe()] += weight.bytes();
-  return weight;
-}
-
-Weight WeightSource::transposed_matrix(const std::string& name, const std::vector<int64_t>& shape,
-                                       const std::vector<int>& axes, int rows, int cols) {
-  const TensorView* view = find_floats(name, shape);
-  WeightView matrix{.format = WeightFormat::kDense, .rows = rows, .cols = cols};
-  if (view != nullptr) matrix.dtype = expect_float(*view);
-  std::optional<mx::array> turned;
-  if (view != nullptr && !only_checks()) {
-    mx::Shape dims;
-    for (const int64_t size : shape) dims.push_back(static_cast<int>(size));
-    mx::array stored = make_device_buffer(dims, mlx_dtype(matrix.dtype));
-    std::memcpy(stored.data<std::byte>(), view->bytes.data(), view->bytes.size());
-    turned = mx::contiguous(mx::transpose(stored, axes));
-    turned->eval();
-    matrix.data = turned->data<std::byte>();
-  }
-  Weight weight = make_weight(matrix);
-  if (view != nullptr) done_with(*view);
   bytes_by_format_[weight.describe()] += weight.bytes();
   return weight;
 }

@@ -73,6 +73,8 @@ class WeightSource {
   const OutputShare& share() const { return share_; }
 
   bool has(const std::string& name) const;
+  // Whether the file has a tensor of this name and shape.
+  bool has_array(const std::string& name, const std::vector<int64_t>& shape) const;
   // The model does not need this tensor, which a file may have.
   void skip(const std::string& name);
   // After the last tensor: throws if a GGUF file has a tensor that the model should read but did not,
@@ -107,6 +109,9 @@ class WeightSource {
   // list takes all rows.
   std::vector<ExpertStack> expert_stacks(const std::string& module, const MatrixShape& shape,
                                          std::span<const std::vector<int>> row_picks);
+  // The same of the tensor `name` that is stored as [count, cols, rows]. Not quantised.
+  std::vector<ExpertStack> turned_expert_stacks(const std::string& name, const MatrixShape& shape,
+                                                std::span<const std::vector<int>> row_picks);
   // The same from one module per expert, with one list of rows.
   ExpertStack expert_stack(std::span<const std::string> modules, int rows, int cols,
                            RowOrder picks = {});

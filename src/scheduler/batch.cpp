@@ -44,6 +44,15 @@ int BatchBuilder::add_sequence(std::span<const TokenId> tokens, int start,
   return first;
 }
 
+void BatchBuilder::see_all_rows(int second_text) {
+  const auto first = static_cast<size_t>(*(batch_.cu_seqlens_q.end() - 2));
+  const auto end = batch_.tokens.size();
+  OCTAVO_CHECK(batch_.last_visible.size() == first && batch_.positions[first] == 0);
+  batch_.last_visible.resize(end, batch_.positions.back());
+  if (second_text > 0) batch_.token_types.resize(first + static_cast<size_t>(second_text), 0);
+  if (!batch_.token_types.empty()) batch_.token_types.resize(end, second_text > 0 ? 1 : 0);
+}
+
 void BatchBuilder::set_next_token(int row, TokenId token) {
   if (predicts_) batch_.next_tokens[static_cast<size_t>(row)] = token;
 }

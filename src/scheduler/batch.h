@@ -56,6 +56,8 @@ struct Batch {
   std::vector<int32_t> rope_positions = {};
   // [T]: see BatchLayout::last_visible. Empty if each row sees up to its own position.
   std::vector<int32_t> last_visible = {};
+  // [T]: which text of a pair a token belongs to, 0 or 1. Empty if it is 0 for all rows.
+  std::vector<int32_t> token_types = {};
   ImageWork image_work = {};        // a batch may have nothing else
   bool waits_for_previous = false;  // true if any token_sources or history.pending is set
 
@@ -90,6 +92,9 @@ class BatchBuilder {
 
   void place_image(ImageRows rows) { batch_.image_rows.push_back(rows); }
   void set_rope(int row, RopePosition position) { ropes_.emplace_back(row, position); }
+  // For the newest sequence, all rows of which are in the step, as those of every other one are: each sees
+  // all of them. Tokens from `second_text` on, unless it is 0, have type 1.
+  void see_all_rows(int second_text);
   // The row sees positions up to this one.
   void set_last_visible(int row, int position) { last_visible_.emplace_back(row, position); }
   void work_on_images(ImageWork work) { batch_.image_work = std::move(work); }

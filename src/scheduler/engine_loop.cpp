@@ -41,7 +41,8 @@ EngineLoop::EngineLoop(LoopOptions options, PrefixCache& prefixes, Scheduler& sc
               .draws = scheduler.options().draws,
               .max_image_tokens = scheduler.options().images.enabled
                                       ? scheduler.options().images.max_image_tokens
-                                      : 0},
+                                      : 0,
+              .max_whole_prompt = scheduler.options().longest_whole_prompt()},
       prefixes_(prefixes),
       scheduler_(scheduler),
       runner_(runner),

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/error.h"
-#include "scheduler/testing/fake_model.h"
+#include "scheduler/testing/fake_runner.h"
 
 namespace octavo {
 namespace {

@@ -151,6 +151,27 @@ TEST_F(ImagesTest, ABackgroundImageRunsInOneStepBesideOthers) {
   expect_right_answers();
 }
 
+TEST_F(ImagesTest, ABackgroundImageIsEncodedAgainAfterAFailedStep) {
+  for (int before = 0; before < 16; ++before) {
+    make_images({.sees_block = true, .max_image_tokens = 12, .kept_tokens = 12}, kSmall);
+    ask({}, 4, 40);
+    Request background{
+        .prompt = numbers(0, 24), .images = {image_at(0, "a", 3, 4)}, .max_tokens = 3};
+    background.ignore_eos = background.background = true;
+    add(background);
+    for (int steps = 0; !scheduler_->idle(); ++steps) {
+      ASSERT_LT(steps, 1000);
+      if (steps == before) runner_->fail_starts = 1;
+      const auto batch = scheduler_->next();
+      ASSERT_TRUE(batch.has_value()) << before;
+      runner_->start(*batch);
+      finish();
+    }
+    expect_right_answers();
+    answers_.clear();
+  }
+}
+
 TEST_F(ImagesTest, ChoicesOfARequestShareItsImage) {
   make_images({.max_image_tokens = 8, .kept_tokens = 8}, kSmall);
   Request request{.prompt = numbers(0, 24), .images = {image_at(5, "a", 2, 4)}, .n = 3};

@@ -7,18 +7,21 @@
 namespace octavo {
 
 PooledRows::PooledRows(Pooling kind, int tokens)
-    : kind_(kind), tokens_(tokens), taken_(kind == Pooling::kLast ? tokens - 1 : 0) {
+    : kind_(kind),
+      tokens_(tokens),
+      needed_end_(kind == Pooling::kFirst ? 1 : tokens),
+      taken_(kind == Pooling::kLast ? tokens - 1 : 0) {
   OCTAVO_CHECK(kind != Pooling::kNone && tokens > 0);
   asked_ = taken_;
 }
 
 int PooledRows::droppable() const { return std::min(taken_, tokens_ - 1); }
 
-int PooledRows::ask(int start, int end) {
-  OCTAVO_CHECK(start <= asked_);  // no gap between requested rows
-  const int first = std::min(asked_, end);
-  asked_ = std::max(asked_, end);
-  return first;
+PooledRows::Range PooledRows::ask(int start, int end) {
+  const Range range{asked_, std::min(end, needed_end_)};
+  OCTAVO_CHECK(start <= asked_ || range.end <= asked_);  // no gap between requested rows
+  asked_ = std::max(asked_, range.end);
+  return range;
 }
 
 void PooledRows::take(std::span<const float> rows, int count) {

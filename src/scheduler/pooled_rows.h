@@ -17,22 +17,26 @@ class PooledRows {
 
   // Number of leading tokens whose rows are not needed any more and may come from the prefix cache.
   int droppable() const;
-  // Returns the first row of [start, end) that is needed, or `end`; it and the following ones count
-  // as requested.
-  int ask(int start, int end);
+  // The rows of [start, end) that are needed, which then count as requested.
+  struct Range {
+    int first;
+    int end;  // at most `first`: none
+  };
+  Range ask(int start, int end);
   // Takes the next `count` requested rows.
   void take(std::span<const float> rows, int count);
   // Requested rows that have not been taken will not come.
   void ask_again() { asked_ = taken_; }
 
-  bool done() const { return taken_ == tokens_; }
+  bool done() const { return taken_ == needed_end_; }
   // Only when done().
   std::vector<float> result() const;
 
  private:
   Pooling kind_;
   int tokens_;
-  int taken_;  // rows before this position have been taken or are not needed
+  int needed_end_;  // rows from this position on are not needed
+  int taken_;       // rows before this position have been taken or are not needed
   int asked_;
   std::vector<float> sum_;
 };

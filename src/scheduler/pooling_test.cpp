@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "scheduler/pooled_rows.h"
@@ -12,11 +13,28 @@ namespace {
 
 using testing::ElementsAre;
 
+int asked(PooledRows& rows, int start, int end) {
+  const PooledRows::Range range = rows.ask(start, end);
+  return std::max(0, range.end - range.first);
+}
+
 TEST(PooledRows, LastTokenPoolingNeedsOneRow) {
   PooledRows rows(Pooling::kLast, 5);
   EXPECT_EQ(rows.droppable(), 4);
-  EXPECT_EQ(rows.ask(0, 3), 3);  // none of them
-  EXPECT_EQ(rows.ask(3, 5), 4);
+  EXPECT_EQ(asked(rows, 0, 3), 0);
+  EXPECT_EQ(asked(rows, 3, 5), 1);
+  rows.take(std::vector<float>{1, 2}, 1);
+  EXPECT_TRUE(rows.done());
+  EXPECT_THAT(rows.result(), ElementsAre(1, 2));
+}
+
+TEST(PooledRows, FirstTokenPoolingNeedsOneRow) {
+  PooledRows rows(Pooling::kFirst, 5);
+  EXPECT_EQ(rows.droppable(), 0);
+  EXPECT_EQ(asked(rows, 0, 3), 1);
+  rows.ask_again();  // the step was lost
+  EXPECT_EQ(asked(rows, 0, 5), 1);
+  EXPECT_EQ(asked(rows, 3, 5), 0);
   rows.take(std::vector<float>{1, 2}, 1);
   EXPECT_TRUE(rows.done());
   EXPECT_THAT(rows.result(), ElementsAre(1, 2));
@@ -25,15 +43,15 @@ TEST(PooledRows, LastTokenPoolingNeedsOneRow) {
 TEST(PooledRows, MeanPoolingNeedsEveryRowOnceEvenAfterARestart) {
   PooledRows rows(Pooling::kMean, 4);
   EXPECT_EQ(rows.droppable(), 0);
-  EXPECT_EQ(rows.ask(0, 2), 0);
+  EXPECT_EQ(rows.ask(0, 2).first, 0);
   rows.take(std::vector<float>{1, 10, 2, 20}, 2);
-  EXPECT_EQ(rows.ask(2, 4), 2);
+  EXPECT_EQ(rows.ask(2, 4).first, 2);
   rows.ask_again();  // the step was lost
   EXPECT_EQ(rows.droppable(), 2);
-  EXPECT_EQ(rows.ask(0, 3), 2);
+  EXPECT_EQ(rows.ask(0, 3).first, 2);
   rows.take(std::vector<float>{3, 30}, 1);
   EXPECT_FALSE(rows.done());
-  EXPECT_EQ(rows.ask(3, 4), 3);
+  EXPECT_EQ(rows.ask(3, 4).first, 3);
   rows.take(std::vector<float>{6, 60}, 1);
   EXPECT_THAT(rows.result(), ElementsAre(3, 30));
 }

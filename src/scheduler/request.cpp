@@ -82,6 +82,12 @@ void validate_pooling(const Request& request, const RequestLimits& limits) {
   const auto length = static_cast<int64_t>(request.prompt.size());
   require(length <= limits.max_model_len, "prompt",
           fmt::format("has {} tokens; at most {} fit the context", length, limits.max_model_len));
+  require(limits.max_whole_prompt == 0 || length <= limits.max_whole_prompt, "prompt",
+          fmt::format("has {} tokens; this model computes a whole text in one step, and "
+                      "--max-num-batched-tokens limits a step to {} tokens",
+                      length, limits.max_whole_prompt));
+  require(request.second_text == 0 || (request.second_text > 0 && request.second_text < length),
+          "prompt", "the second text of a pair must begin within the prompt, after the first one");
   require_tokens(request.prompt, limits.vocab, "prompt");
 }
 
@@ -116,7 +122,8 @@ void validate(const Request& request, const RequestLimits& limits) {
   require(!request.prompt.empty(), "prompt", "is empty");
   validate_images(request, limits);
   if (request.pooling != Pooling::kNone) return validate_pooling(request, limits);
-  require(limits.draws, "", "this model was loaded for embeddings and generates no tokens");
+  require(limits.draws && limits.max_whole_prompt == 0, "",
+          "this model was loaded for embeddings and generates no tokens");
   require(request.max_tokens >= 1, "max_tokens", "must be at least 1");
   require(request.min_tokens >= 0 && request.min_tokens <= request.max_tokens, "min_tokens",
           "must be between 0 and max_tokens");

@@ -47,6 +47,8 @@ struct ResumedOutput {
 
 struct Request {
   std::vector<TokenId> prompt;
+  // > 0: the index of the first token of the second text, whose Batch::token_types are 1.
+  int second_text = 0;
   // In the prompt's order. Its placeholder tokens are in `prompt`.
   std::vector<PromptImage> images = {};
   SamplingParams sampling = {};
@@ -84,6 +86,7 @@ struct RequestLimits {
   int max_logprobs = 20;
   bool draws = true;         // false: an embedding model; requests must pool
   int max_image_tokens = 0;  // 0: no images
+  int max_whole_prompt = 0;  // > 0: prompts run in one step, and are at most this long
 };
 
 // Throws RequestError (400) that names the parameter and the allowed values.

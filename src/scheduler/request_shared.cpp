@@ -61,6 +61,7 @@ std::shared_ptr<const RequestShared> share_request(RequestId id, Request request
   // Without a prefix cache, only the choices of one request share their prompt.
   if (!options.enable_prefix_caching)
     shared->keys.first_block.push_back({"request", static_cast<int64_t>(id)});
+  shared->whole_prompt = options.whole_prompts;
   shared->snapshot_edges = snapshot_edges(r.prompt, options.stop_token_ids, plan);
   const auto prompt = static_cast<int64_t>(r.prompt.size());
   shared->max_length =

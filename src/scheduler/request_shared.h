@@ -24,6 +24,7 @@ struct RequestShared {
   int max_length = 0;  // of prompt and output
   // Where other sequences may continue from this prompt; see snapshot_edges().
   std::vector<int> snapshot_edges = {};
+  bool whole_prompt = false;  // SchedulerOptions::whole_prompts
 };
 
 std::shared_ptr<const RequestShared> share_request(RequestId id, Request request,

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <string>
 
 #include "base/error.h"
 
@@ -63,6 +64,28 @@ TEST(Request, APoolingPromptMayFillTheContext) {
   EXPECT_EQ(rejected_param(pooling({100})), "prompt");
   EXPECT_EQ(rejected_param(pooling({})), "prompt");
   EXPECT_EQ(rejected_param({.prompt = {1}, .n = 2, .pooling = Pooling::kMean}), "n");
+}
+
+TEST(Request, AnEncodersTextFitsAStep) {
+  const RequestLimits limits{
+      .max_model_len = 16, .vocab = 100, .draws = false, .max_whole_prompt = 8};
+  const auto text = [](size_t length, int second_text = 0) {
+    return Request{.prompt = std::vector<TokenId>(length, 1),
+                   .second_text = second_text,
+                   .pooling = Pooling::kFirst};
+  };
+  EXPECT_NO_THROW(validate(text(8), limits));
+  EXPECT_NO_THROW(validate(text(8, 7), limits));
+  EXPECT_THROW(validate(text(8, 8), limits), RequestError);
+  EXPECT_THROW(validate(text(8, -1), limits), RequestError);
+  EXPECT_THROW(validate({.prompt = {1}}, limits), RequestError);
+  try {
+    validate(text(9), limits);
+    ADD_FAILURE() << "was accepted";
+  } catch (const RequestError& error) {
+    EXPECT_EQ(error.param(), "prompt");
+    EXPECT_NE(std::string(error.what()).find("--max-num-batched-tokens"), std::string::npos);
+  }
 }
 
 TEST(Request, AnEmbeddingModelRejectsGeneration) {

@@ -3,7 +3,7 @@
 
 #include "cache/disk_pages_fixture.h"
 #include "scheduler/scheduler.h"
-#include "scheduler/testing/fake_model.h"
+#include "scheduler/testing/fake_runner.h"
 #include "scheduler/testing/scheduler_fixture.h"
 
 namespace octavo {

@@ -9,6 +9,10 @@
 namespace octavo {
 namespace {
 
+// Beside other requests, a prompt of a background request that must run in one step may exceed the limit
+// of background rows in one of so many steps.
+constexpr uint64_t kStepsPerExceedingPrompt = 8;
+
 Update update_of(const Sequence& sequence) {
   return {.request = sequence.shared().id, .choice = sequence.choice()};
 }
@@ -44,6 +48,10 @@ Scheduler::Scheduler(SchedulerOptions options, PrefixCache& prefixes, PrefixDisk
   OCTAVO_CHECK(
       options_.pipeline_stages == 1 ||
       (options_.pipeline_stages > 1 && options_.adapter_slots == 0 && !options_.images.enabled));
+  OCTAVO_CHECK(!options_.whole_prompts ||
+               (options_.pipeline_stages == 1 && options_.adapter_slots == 0 &&
+                !options_.images.enabled && !options_.enable_prefix_caching && !options_.predicts &&
+                !speculator_.drafts() && !prefixes.plan().state));
   OCTAVO_CHECK(!options_.images.enabled ||
                options_.images.max_image_tokens <= options_.images.kept_tokens);
   // All but one of the sequences may decode beside an image that runs in one step.
@@ -70,6 +78,9 @@ Scheduler::Rank Scheduler::rank_of(const Sequence& sequence) const {
 void Scheduler::add(RequestId id, Request request) {
   OCTAVO_CHECK(request.adapter == nullptr || options_.adapter_slots > 0);
   OCTAVO_CHECK(request.images.empty() || options_.images.enabled);
+  OCTAVO_CHECK(!options_.whole_prompts ||
+               (request.pooling != Pooling::kNone &&
+                std::ssize(request.prompt) <= options_.max_num_batched_tokens));
   const auto shared = share_request(id, std::move(request), options_, prefixes_.plan());
   const auto& resumed = shared->request.resumed;
   for (int choice = 0; choice < shared->request.n; ++choice) {
@@ -220,9 +231,18 @@ bool Scheduler::plan_drafts(Sequence& sequence, Plan& plan) {
   return true;
 }
 
+int Scheduler::rows_that_fit(const Sequence& sequence, const Plan& plan) const {
+  const int rows = rows_now(sequence);
+  if (!options_.whole_prompts) return std::min(rows, plan.budget);
+  if (rows <= plan.budget) return rows;
+  // The limit of background rows would never let a long prompt fit.
+  const bool exceeds = plan.beside_others && stats_.steps % kStepsPerExceedingPrompt == 0;
+  return exceeds && rows <= plan.left ? rows : 0;
+}
+
 bool Scheduler::plan_rows(Sequence& sequence, Plan& plan) {
   if (plan_drafts(sequence, plan)) return true;
-  int rows = sequence.rows_of_one_step(std::min(rows_now(sequence), plan.budget));
+  int rows = sequence.rows_of_one_step(rows_that_fit(sequence, plan));
   if (options_.images.enabled) rows = rows_with_images(sequence, rows, plan);
   if (rows <= 0 || !make_room(sequence, sequence.computed() + rows)) return false;
   const bool decoding = sequence.is_decoding();
@@ -326,7 +346,8 @@ void Scheduler::end(Sequence& sequence, FinishReason reason, Update& update) {
   turns_of(sequence).leave(sequence.request().owner, sequence.call(), sequence.turn);
   speculator_.forget(sequence);
   sequence.release_masks();
-  if (sequence.choice() == 0 && sequence.cached_tokens) remember(sequence);
+  if (sequence.choice() == 0 && sequence.cached_tokens && !options_.whole_prompts)
+    remember(sequence);
   const Rank rank = rank_of(sequence);
   running_.erase(rank);
   waiting_.erase(rank);

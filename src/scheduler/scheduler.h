@@ -6,6 +6,9 @@
 // same output bits. A call of many sequences also gives way to a call that has none running.
 // Background requests rank after all others; see BackgroundRows for the rows they get beside them.
 //
+// With whole_prompts, a prompt that does not fit what is left of a step waits for the next one, and so do
+// all that rank after it. Nothing gives way, because each sequence ends after its first step.
+//
 // With several pipeline stages, each computes a step of its own, and one more step is queued. Only
 // the last stage knows drawn tokens, so a sequence has no further rows until its token has been
 // read; decoding sequences are divided into one group per stage. No step refers to earlier ones.
@@ -54,6 +57,9 @@ struct SchedulerOptions {
   bool predicts = false;  // the model takes Batch::next_tokens
   int adapter_slots = 0;  // adapters that steps may use at once
   ImageOptions images = {};
+  // An encoder: all rows of a prompt run in one step and see one another, and nothing is cached. Requests
+  // pool. No adapters, no images, no drafter and one stage.
+  bool whole_prompts = false;
   // Parts of the model that compute different steps at the same time. More than one: no adapters and no
   // images.
   int pipeline_stages = 1;
@@ -61,6 +67,10 @@ struct SchedulerOptions {
   // Most rows of a step. With several stages, max_num_batched_tokens is divided among their steps,
   // but the decode rows of a group fit.
   int step_rows() const;
+  // RequestLimits::max_whole_prompt.
+  int longest_whole_prompt() const {
+    return whole_prompts ? std::min(max_model_len, max_num_batched_tokens) : 0;
+  }
   // Most steps in flight.
   int most_steps() const { return pipeline_stages + 1; }
 };
@@ -196,6 +206,8 @@ class Scheduler {
   // True if the waiting `sequence` could get its pages if all of `others` were preempted.
   bool has_pages_without(const std::vector<Sequence*>& others, Sequence& sequence);
   void give_way(Sequence& sequence);
+  // With whole_prompts: admits the sequence and adds its rows to the step. False if it must wait.
+  bool admit_whole(Sequence& sequence, Plan& plan);
   // Starts reading the sequence's prefix from disk. True if it now waits for that, outside the
   // queue.
   bool fetch_from_disk(Sequence& sequence);
@@ -206,6 +218,8 @@ class Scheduler {
   // Moves the sequence from the queue to the running ones if the pool has enough pages and its
   // adapter can get a slot.
   bool admit(Sequence& sequence);
+  // How many of its next rows the sequence may have in what is left of the step.
+  int rows_that_fit(const Sequence& sequence, const Plan& plan) const;
   // False if it gets no row.
   bool plan_rows(Sequence& sequence, Plan& plan);
   // False if it has no drafts or there are no free pages for them.

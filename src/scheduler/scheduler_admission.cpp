@@ -19,6 +19,10 @@ void Scheduler::plan_waiting(Plan& plan) {
       continue;
     if (next.sequence == nullptr) return;
     Sequence& sequence = *next.sequence;
+    if (options_.whole_prompts) {
+      if (!admit_whole(sequence, plan)) return;
+      continue;
+    }
     if (plan.budget == 0) {
       // Beside other requests the rows are few on purpose.
       if (!plan.beside_others) free_rows_for(sequence, plan);
@@ -36,6 +40,13 @@ void Scheduler::plan_waiting(Plan& plan) {
     if (others.empty() || !has_pages_without(others, sequence)) return;
     give_way(*others.front());
   }
+}
+
+bool Scheduler::admit_whole(Sequence& sequence, Plan& plan) {
+  const bool full = static_cast<int>(running_.size()) >= options_.max_num_seqs;
+  if (full || rows_that_fit(sequence, plan) == 0 || !admit(sequence)) return false;
+  plan_rows(sequence, plan);
+  return true;
 }
 
 bool Scheduler::fetch_from_disk(Sequence& sequence) {
@@ -132,6 +143,7 @@ void Scheduler::give_way(Sequence& sequence) {
 int Scheduler::pages_to_admit(const Sequence& sequence,
                               const std::vector<Sequence*>& without) const {
   const CachePlan& plan = prefixes_.plan();
+  if (options_.whole_prompts) return sequence.missing_pages(plan, options_.max_num_batched_tokens);
   const int running = static_cast<int>(running_.size() - without.size());
   // One page per group for every running sequence, so that it is not preempted immediately.
   return sequence.missing_pages(plan, options_.max_num_batched_tokens) +

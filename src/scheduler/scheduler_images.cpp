@@ -89,7 +89,9 @@ std::vector<ImageStore::Wanted> Scheduler::wanted_images() const {
 void Scheduler::encode_images(Plan& plan) {
   if (!options_.images.enabled || !plan.image_work.empty()) return;
   const auto wanted = wanted_images();
-  const bool beside_others = !running_.empty() && !running_.begin()->first.background;
+  // A suspect runs alone, and no other step would let the turn of its image come.
+  const bool beside_others =
+      suspects_.empty() && !running_.empty() && !running_.begin()->first.background;
   if (!wanted.empty() && wanted.front().background && beside_others &&
       stats_.steps % kStepsPerBackgroundPiece != 0)
     return;

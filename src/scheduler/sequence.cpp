@@ -24,6 +24,7 @@ const PromptImage* Sequence::next_image() const {
 }
 
 int Sequence::reuse_limit() const {
+  if (shared_->whole_prompt) return 0;
   if (pooled_) return pooled_->droppable();
   // At least one row must run: the one that draws.
   const int limit = known() - 1;
@@ -43,7 +44,7 @@ void Sequence::begin_log() {
 int Sequence::reuse_prefix() {
   OCTAVO_CHECK(computed_ == 0);
   begin_log();
-  computed_ = cache_.reuse(tokens(), reuse_limit());
+  if (!shared_->whole_prompt) computed_ = cache_.reuse(tokens(), reuse_limit());
   return computed_;
 }
 
@@ -75,11 +76,13 @@ void Sequence::begin_step() {
 
 int Sequence::add_rows(BatchBuilder& batch, int rows) {
   OCTAVO_CHECK(tokens_in_flight_ <= 1);
+  OCTAVO_CHECK(!shared_->whole_prompt || rows == prompt_length());
   const int start = computed_;
   const int known_rows = std::min(rows, known() - start);
   std::vector<TokenId> ids(static_cast<size_t>(rows), 0);
   std::copy_n(tokens().begin() + start, known_rows, ids.begin());
   const int first = batch.add_sequence(ids, start, cache_.pages(), adapter_slot());
+  if (shared_->whole_prompt) batch.see_all_rows(request().second_text);
   cache_.advance(start, start + rows, shared_->snapshot_edges, prompt_length());
   if (known_rows < rows) batch.take_token(first + rows - 1, newest_entry_);
   if (start + rows < known())
@@ -137,9 +140,8 @@ void Sequence::ask_prompt_logprobs(BatchBuilder& batch, int first_row, int rows)
 
 void Sequence::ask_hidden(BatchBuilder& batch, int first_row, int rows) {
   if (!pooled_) return;
-  const int end = computed_ + rows;
-  for (int p = pooled_->ask(computed_, end); p < end; ++p)
-    batch.want_hidden(first_row + p - computed_);
+  const PooledRows::Range wanted = pooled_->ask(computed_, computed_ + rows);
+  for (int p = wanted.first; p < wanted.end; ++p) batch.want_hidden(first_row + p - computed_);
 }
 
 std::optional<std::vector<float>> Sequence::take_hidden(std::span<const float> rows, int count) {
@@ -213,6 +215,7 @@ void Sequence::release_masks() {
 }
 
 void Sequence::publish(bool in_step) {
+  if (shared_->whole_prompt) return;
   cache_.publish(tokens().first(static_cast<size_t>(std::min(computed_, known()))),
                  in_step ? newest_start_ : computed_);
 }

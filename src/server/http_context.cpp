@@ -26,6 +26,7 @@ void HttpContext::reload_keys() {
     keys.replace(next);
     tenants.replace(next);
     http_metrics().set_key_names(keys.names());
+    if (batches != nullptr) batches->keys_changed();
     spdlog::info("read the API keys again: {} before, {} now", before, keys.size());
   } catch (const std::exception& error) {
     spdlog::error("the API keys were not changed: {}", error.what());

@@ -19,8 +19,7 @@ using Clock = std::chrono::steady_clock;
 
 Allowance::Lease lease_for(ServerContext& context, const api::GenerationJob& job) {
   const auto prompts = static_cast<int64_t>(job.prompts.size());
-  const bool embeds = job.engine.pooling != Pooling::kNone;
-  const char* param = prompts == 1 ? "n" : embeds ? "input" : "prompt";
+  const char* param = prompts == 1 ? "n" : job.prompts_field.c_str();
   return context.open_sequences(prompts * job.engine.n, param);
 }
 
@@ -157,6 +156,7 @@ void OutputStream::submit() {
     }
     Request request = job_.engine;
     request.prompt = job_.prompts[i].tokens;
+    request.second_text = job_.prompts[i].second_text;
     request.images = job_.prompts[i].images;
     request.resumed = resumed_of(i);
     // The prompt's log probabilities came with the first token of the first choice.

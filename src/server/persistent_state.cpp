@@ -11,6 +11,24 @@ namespace octavo::server {
 namespace {
 
 constexpr int kUploadsAtOnce = 8;
+// Of responses that wait for a slow disk. Further ones are not written.
+constexpr size_t kMostUnwritten = 64u << 20;
+
+// Counts bytes until it is destroyed, on any thread.
+class Unwritten {
+ public:
+  Unwritten(std::shared_ptr<std::atomic<size_t>> total, size_t bytes)
+      : total_(std::move(total)), bytes_(bytes) {
+    *total_ += bytes_;
+  }
+  ~Unwritten() { *total_ -= bytes_; }
+  Unwritten(const Unwritten&) = delete;
+  Unwritten& operator=(const Unwritten&) = delete;
+
+ private:
+  std::shared_ptr<std::atomic<size_t>> total_;
+  size_t bytes_;
+};
 
 }  // namespace
 
@@ -19,7 +37,8 @@ PersistentState::PersistentState(const StateOptions& options, const Tenants& ten
       options_(options),
       tenants_(tenants),
       database_(std::make_unique<state::Database>(options.folder, options.lock_timeout)),
-      thread_(std::make_unique<boost::asio::thread_pool>(1)) {
+      thread_(std::make_unique<boost::asio::thread_pool>(1)),
+      unwritten_bytes_(std::make_shared<std::atomic<size_t>>(0)) {
   state::FileTable(*database_).discard_unfinished();
 }
 
@@ -82,7 +101,16 @@ void PersistentState::restore(api::ResponseStore& responses) {
 
 void PersistentState::added(std::string_view owner, std::string_view id,
                             std::shared_ptr<const api::StoredResponse> response) {
-  post([owner = tenants_.stored(std::string(owner)), id = std::string(id),
+  const size_t bytes = response->object.size() + response->input.size();
+  if (*unwritten_bytes_ + bytes > kMostUnwritten) {
+    spdlog::warn(
+        "--state-dir: the disk is too slow, so response {} is kept in memory only and lost at the "
+        "next restart",
+        id);
+    return;
+  }
+  const auto unwritten = std::make_shared<const Unwritten>(unwritten_bytes_, bytes);
+  post([owner = tenants_.stored(std::string(owner)), id = std::string(id), unwritten,
         response = std::move(response)](const state::Database& database) {
     state::ResponseTable(database).put(
         {.serial = static_cast<int64_t>(response->serial),

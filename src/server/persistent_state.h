@@ -2,6 +2,7 @@
 // only, unless stated otherwise.
 #pragma once
 
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/thread_pool.hpp>
@@ -60,6 +61,7 @@ class PersistentState : public api::ResponseJournal {
   const std::unique_ptr<state::Database> database_;  // state thread, after the constructor
   std::mutex mutex_;  // of thread_, which any thread may use in post()
   std::unique_ptr<boost::asio::thread_pool> thread_;
+  std::shared_ptr<std::atomic<size_t>> unwritten_bytes_;  // of responses that wait for the disk
 };
 
 template <typename Work>

@@ -11,7 +11,7 @@ constexpr std::string_view kBatchColumns =
     " cancelling_at, cancelled_at, total, completed, failed, output_file, error_file, errors"
     " FROM batches ";
 constexpr std::string_view kUnfinished =
-    "status IN ('validating', 'in_progress', 'finalizing', 'cancelling')";
+    "(status IN ('validating', 'in_progress', 'finalizing', 'cancelling'))";
 
 BatchRecord batch_of(const Statement& row) {
   return {.key = row.integer(0),
@@ -91,6 +91,20 @@ int64_t BatchTable::count() const { return connection_.integer("SELECT count(*) 
 
 int64_t BatchTable::unfinished_count() const {
   return connection_.integer("SELECT count(*) FROM batches WHERE " + std::string(kUnfinished));
+}
+
+int64_t BatchTable::unfinished_count(std::string_view owner) const {
+  Statement found = connection_.prepare("SELECT count(*) FROM batches WHERE owner = ? AND " +
+                                        std::string(kUnfinished));
+  return found.bind_blob(owner).step() ? found.integer(0) : 0;
+}
+
+bool BatchTable::forget_one() {
+  const std::string ended = " WHERE NOT " + std::string(kUnfinished);
+  connection_.run("DELETE FROM batches WHERE key = (SELECT min(key) FROM batches" + ended +
+                  " AND owner = (SELECT owner FROM batches" + ended +
+                  " GROUP BY owner ORDER BY count(*) DESC, min(key) LIMIT 1))");
+  return connection_.changes() == 1;
 }
 
 void BatchTable::set_status(int64_t key, std::string_view status, int64_t now) {

@@ -63,6 +63,10 @@ class BatchTable {
   std::vector<BatchRecord> unfinished() const;
   int64_t count() const;
   int64_t unfinished_count() const;
+  int64_t unfinished_count(std::string_view owner) const;
+  // Forgets the oldest ended batch of the owner who has most of them. Its files stay. False if no
+  // batch has ended.
+  bool forget_one();
 
   // Also sets the time of that status.
   void set_status(int64_t key, std::string_view status, int64_t now);

@@ -1,6 +1,9 @@
 #include "state/database.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
@@ -47,6 +50,15 @@ CREATE TABLE response_models(
   UNIQUE(owner, id)))",
 };
 
+// The file holds prompts and answers of all users. SQLite gives its other files the same permissions.
+void keep_private(const fs::path& file) {
+  const int opened =
+      ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+  if (opened < 0) return;  // SQLite reports why
+  ::fchmod(opened, 0600);
+  ::close(opened);
+}
+
 std::string prepared_folder(const std::string& folder) {
   std::error_code error;
   const bool created = fs::create_directories(folder, error);
@@ -54,7 +66,13 @@ std::string prepared_folder(const std::string& folder) {
   if (error)
     throw SetupError(fmt::format("--state-dir {}: cannot create the folder: {}; choose another",
                                  folder, error.message()));
-  return (fs::path(folder) / "octavo.sqlite3").string();
+  const fs::path file = fs::path(folder) / "octavo.sqlite3";
+  // Another user who may write to the folder must not choose the file.
+  if (fs::is_symlink(fs::symlink_status(file, error)))
+    throw SetupError(
+        fmt::format("--state-dir: {} is a symbolic link; choose another folder", file.string()));
+  keep_private(file);
+  return file.string();
 }
 
 void run_all(const Connection& connection, std::string_view statements) {

@@ -30,6 +30,25 @@ class DatabaseTest : public testing::Test {
   StateFolder folder_;
 };
 
+TEST_F(DatabaseTest, OtherUsersCannotReadIt) {
+  std::filesystem::permissions(folder_.path(), std::filesystem::perms{0755});
+  const Database database(folder_.path());
+  for (const auto& entry : std::filesystem::directory_iterator(folder_.path()))
+    EXPECT_EQ(entry.status().permissions(), std::filesystem::perms{0600}) << entry.path();
+}
+
+TEST_F(DatabaseTest, AFileWrittenWithOtherPermissionsBecomesPrivate) {
+  { const Database database(folder_.path()); }
+  std::filesystem::permissions(file(), std::filesystem::perms{0644});
+  const Database database(folder_.path());
+  EXPECT_EQ(std::filesystem::status(file()).permissions(), std::filesystem::perms{0600});
+}
+
+TEST_F(DatabaseTest, ALinkIsRefused) {
+  std::filesystem::create_symlink(folder_.path() + "/elsewhere", file());
+  expect_refused("is a symbolic link");
+}
+
 TEST_F(DatabaseTest, KeepsWhatWasWritten) {
   { Database(folder_.path()).connection().run("CREATE TABLE extra AS SELECT 7"); }
   const Database again(folder_.path());

@@ -96,6 +96,17 @@ std::optional<std::string> FileTable::chunk(int64_t key, int64_t number) const {
 
 int64_t FileTable::count() const { return connection_.integer("SELECT count(*) FROM files"); }
 
+int64_t FileTable::count(std::string_view owner) const {
+  Statement found = connection_.prepare("SELECT count(*) FROM files WHERE owner = ?");
+  return found.bind_blob(owner).step() ? found.integer(0) : 0;
+}
+
+int64_t FileTable::bytes(std::string_view owner) const {
+  Statement found =
+      connection_.prepare("SELECT coalesce(sum(bytes), 0) FROM files WHERE owner = ?");
+  return found.bind_blob(owner).step() ? found.integer(0) : 0;
+}
+
 void FileWriter::add(std::string_view text) {
   if (file_.key == 0) file_.key = files_.begin(file_);
   buffer_ += text;

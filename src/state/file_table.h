@@ -52,6 +52,9 @@ class FileTable {
   // Nothing after the last chunk.
   std::optional<std::string> chunk(int64_t key, int64_t number) const;
   int64_t count() const;
+  int64_t count(std::string_view owner) const;
+  // Of all complete files of an owner.
+  int64_t bytes(std::string_view owner) const;
 
  private:
   const Connection& connection_;

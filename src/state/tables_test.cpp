@@ -131,6 +131,36 @@ TEST_F(TablesTest, OnlyARunningBatchIsCancelled) {
   EXPECT_EQ(batches_.find("a", "b")->cancelling_at, 102);
 }
 
+TEST_F(TablesTest, TheOwnerOfMostEndedBatchesForgetsOne) {
+  const auto add = [&](const char* id, const char* owner, const char* status) {
+    BatchRecord batch{.id = id, .owner = owner, .status = status};
+    batches_.create(batch);
+  };
+  add("b1", "b", "completed");
+  add("a1", "a", "in_progress");
+  add("a2", "a", "failed");
+  add("a3", "a", "cancelled");
+  EXPECT_EQ(batches_.unfinished_count("a"), 1);
+  EXPECT_EQ(batches_.unfinished_count("b"), 0);
+  EXPECT_TRUE(batches_.forget_one());
+  EXPECT_FALSE(batches_.find("a", "a2"));
+  EXPECT_TRUE(batches_.forget_one());
+  EXPECT_FALSE(batches_.find("b", "b1"));
+  EXPECT_TRUE(batches_.forget_one());
+  EXPECT_FALSE(batches_.find("a", "a3"));
+  EXPECT_FALSE(batches_.forget_one());
+  EXPECT_TRUE(batches_.find("a", "a1"));
+}
+
+TEST_F(TablesTest, CountsTheFilesOfAnOwner) {
+  add_file("f1", "a", "text");
+  add_file("f2", "a", "longer text");
+  add_file("f3", "b", "");
+  EXPECT_EQ(files_.count("a"), 2);
+  EXPECT_EQ(files_.bytes("a"), 15);
+  EXPECT_EQ(files_.bytes("c"), 0);
+}
+
 TEST_F(TablesTest, ResponsesComeBackInTheirOrder) {
   ResponseTable responses(database_);
   responses.put({.serial = 5, .owner = "a", .id = "r5", .object = "{}"});

@@ -2,13 +2,15 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "base/error.h"
 #include "text/gguf_merges.h"
 #include "text/gguf_pre_tokenizer.h"
 #include "text/gguf_token_list.h"
+#include "text/gguf_tokenizer_json.h"
+#include "text/gguf_unigram.h"
+#include "text/gguf_word_piece.h"
 
 namespace octavo {
 namespace {
@@ -16,7 +18,6 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr size_t kMaxTokens = 4u << 20;
-constexpr const char* kWordMark = "\xE2\x96\x81";  // U+2581, SentencePiece's space
 
 void check_id(const char* name, int id, size_t count) {
   if (id >= 0 && static_cast<size_t>(id) >= count) {
@@ -42,36 +43,8 @@ void check_sizes(const GgufVocab& vocab) {
   check_id("eos", vocab.eos, count);
   check_id("unknown", vocab.unk, count);
   check_id("padding", vocab.pad, count);
-}
-
-// A vocabulary whose sizes and tokens are valid.
-struct CheckedVocab {
-  const GgufVocab& vocab;
-  const GgufTokenList& list;
-  const TokenIndex index = list.index();
-
-  const std::string& spelling(int id) const { return list.spellings[static_cast<size_t>(id)]; }
-};
-
-bool strips_after(const GgufVocab& vocab, std::string_view token) {
-  return vocab.strips_after_added && token != "<s>" && token != "<unk>" && token != "<|endoftext|>";
-}
-
-ordered_json added_tokens(const CheckedVocab& tokens) {
-  ordered_json added = ordered_json::array();
-  for (size_t i = 0; i < tokens.list.spellings.size(); ++i) {
-    const int type = gguf_token_type(tokens.vocab, i);
-    if (!is_added_token(type)) continue;
-    const std::string& content = tokens.list.spellings[i];
-    added.push_back({{"id", i},
-                     {"content", content},
-                     {"single_word", false},
-                     {"lstrip", false},
-                     {"rstrip", strips_after(tokens.vocab, content)},
-                     {"normalized", false},
-                     {"special", type != kGgufUserDefinedToken}});
-  }
-  return added;
+  check_id("separator", vocab.sep, count);
+  check_id("cls", vocab.cls, count);
 }
 
 struct BpeOptions {
@@ -100,55 +73,12 @@ ordered_json bpe_model(const GgufTokenList& list, const std::vector<Merge>& merg
           {"merges", std::move(pairs)}};
 }
 
-// Returns null if neither BOS nor EOS is added.
-ordered_json post_processor(const CheckedVocab& tokens, bool add_bos, bool add_eos) {
-  ordered_json single = ordered_json::array();
-  ordered_json pair = ordered_json::array();
-  ordered_json specials = ordered_json::object();
-  const auto mark = [&](bool wanted, int id, const char* name) {
-    if (!wanted) return;
-    if (id < 0)
-      throw SetupError(fmt::format("the vocabulary adds a {} token but does not define it", name));
-    const std::string& token = tokens.spelling(id);
-    single.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
-    pair.push_back({{"SpecialToken", {{"id", token}, {"type_id", 0}}}});
-    specials[token] = {{"id", token}, {"ids", {id}}, {"tokens", {token}}};
-  };
-  mark(add_bos, tokens.vocab.bos, "bos");
-  single.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
-  pair.push_back({{"Sequence", {{"id", "A"}, {"type_id", 0}}}});
-  pair.push_back({{"Sequence", {{"id", "B"}, {"type_id", 1}}}});
-  mark(add_eos, tokens.vocab.eos, "eos");
-  if (specials.empty()) return nullptr;
-  return {{"type", "TemplateProcessing"},
-          {"single", single},
-          {"pair", pair},
-          {"special_tokens", specials}};
-}
-
-ordered_json document(const CheckedVocab& tokens, ordered_json parts) {
-  ordered_json json = {{"version", "1.0"},
-                       {"truncation", nullptr},
-                       {"padding", nullptr},
-                       {"added_tokens", added_tokens(tokens)}};
-  json.update(parts);
-  return json;
-}
-
-ordered_json sequence(const char* member, ordered_json list) {
-  return {{"type", "Sequence"}, {member, std::move(list)}};
-}
-
-ordered_json replace(std::string_view pattern, const char* content) {
-  return {{"type", "Replace"}, {"pattern", {{"String", pattern}}}, {"content", content}};
-}
-
-// `decoders` in order, after the marks of repeated tokens are removed.
-ordered_json decoder(const GgufTokenList& list, std::initializer_list<ordered_json> decoders) {
-  ordered_json all = ordered_json::array();
-  if (list.has_repeats) all.push_back(replace(kRepeatMark, ""));
-  for (const ordered_json& one : decoders) all.push_back(one);
-  return all.size() == 1 ? all.front() : sequence("decoders", std::move(all));
+AddedMarks marks_of(const GgufVocab& vocab, bool usual_bos) {
+  const bool separates = vocab.add_sep.value_or(false) && vocab.sep >= 0;
+  return {.bos = vocab.add_bos.value_or(usual_bos),
+          .eos = vocab.add_eos.value_or(false),
+          .separator = separates,
+          .second_type = separates ? 0 : 1};
 }
 
 ordered_json byte_level_bpe(const CheckedVocab& tokens, const GgufPreTokenizer& pre) {
@@ -158,13 +88,12 @@ ordered_json byte_level_bpe(const CheckedVocab& tokens, const GgufPreTokenizer& 
                              {"add_prefix_space", false},
                              {"trim_offsets", true},
                              {"use_regex", true}};
-  return document(
+  return tokenizer_document(
       tokens,
       {{"normalizer", pre.normalize_nfc ? ordered_json{{"type", "NFC"}} : ordered_json(nullptr)},
-       {"pre_tokenizer", sequence("pretokenizers", pre.stages)},
-       {"post_processor",
-        post_processor(tokens, vocab.add_bos.value_or(pre.add_bos), vocab.add_eos.value_or(false))},
-       {"decoder", decoder(tokens.list, {std::move(byte_level)})},
+       {"pre_tokenizer", json_sequence("pretokenizers", pre.stages)},
+       {"post_processor", post_processor(tokens, marks_of(vocab, pre.add_bos))},
+       {"decoder", json_decoder(tokens.list, {std::move(byte_level)})},
        {"model", bpe_model(tokens.list, written_merges(vocab.merges, tokens.index), options)}});
 }
 
@@ -176,16 +105,18 @@ BpeOptions with_byte_fallback(const CheckedVocab& tokens) {
 
 ordered_json raw_bpe(const CheckedVocab& tokens, const GgufPreTokenizer& pre) {
   const GgufVocab& vocab = tokens.vocab;
-  const bool add_bos = pre.needs_bos || vocab.add_bos.value_or(pre.add_bos);
+  AddedMarks marks = marks_of(vocab, pre.add_bos);
+  if (pre.needs_bos) marks.bos = true;
   const ordered_json byte_fallback = {{"type", "ByteFallback"}};
   const ordered_json fuse = {{"type", "Fuse"}};
-  return document(
-      tokens, {{"normalizer", replace(" ", kWordMark)},
-               {"pre_tokenizer", nullptr},
-               {"post_processor", post_processor(tokens, add_bos, vocab.add_eos.value_or(false))},
-               {"decoder", decoder(tokens.list, {replace(kWordMark, " "), byte_fallback, fuse})},
-               {"model", bpe_model(tokens.list, written_merges(vocab.merges, tokens.index),
-                                   with_byte_fallback(tokens))}});
+  return tokenizer_document(
+      tokens,
+      {{"normalizer", json_replace(" ", kWordMark)},
+       {"pre_tokenizer", nullptr},
+       {"post_processor", post_processor(tokens, marks)},
+       {"decoder", json_decoder(tokens.list, {json_replace(kWordMark, " "), byte_fallback, fuse})},
+       {"model", bpe_model(tokens.list, written_merges(vocab.merges, tokens.index),
+                           with_byte_fallback(tokens))}});
 }
 
 ordered_json merged_bpe(const CheckedVocab& tokens, std::string_view pre_name) {
@@ -206,10 +137,7 @@ GgufVocab with_usual_ids(GgufVocab vocab) {
 }
 
 ordered_json sentence_piece_bpe(const CheckedVocab& given) {
-  if (given.vocab.scores.empty()) throw SetupError("the vocabulary has no scores");
-  for (const float score : given.vocab.scores) {
-    if (std::isnan(score)) throw SetupError("a score of the vocabulary is not a number");
-  }
+  check_scores(given.vocab);
   const GgufVocab vocab = with_usual_ids(given.vocab);
   const CheckedVocab tokens{.vocab = vocab, .list = given.list};
   const ordered_json byte_fallback = {{"type", "ByteFallback"}};
@@ -219,16 +147,15 @@ ordered_json sentence_piece_bpe(const CheckedVocab& given) {
   const bool prefixed = vocab.add_space_prefix.value_or(true);
   ordered_json normalizers = ordered_json::array();
   if (prefixed) normalizers.push_back({{"type", "Prepend"}, {"prepend", kWordMark}});
-  normalizers.push_back(replace(" ", kWordMark));
-  const ordered_json spaces = replace(kWordMark, " ");
-  return document(
+  normalizers.push_back(json_replace(" ", kWordMark));
+  const ordered_json spaces = json_replace(kWordMark, " ");
+  return tokenizer_document(
       tokens,
-      {{"normalizer", sequence("normalizers", std::move(normalizers))},
+      {{"normalizer", json_sequence("normalizers", std::move(normalizers))},
        {"pre_tokenizer", nullptr},
-       {"post_processor",
-        post_processor(tokens, vocab.add_bos.value_or(true), vocab.add_eos.value_or(false))},
-       {"decoder", prefixed ? decoder(tokens.list, {spaces, byte_fallback, fuse, strip})
-                            : decoder(tokens.list, {spaces, byte_fallback, fuse})},
+       {"post_processor", post_processor(tokens, marks_of(vocab, true))},
+       {"decoder", prefixed ? json_decoder(tokens.list, {spaces, byte_fallback, fuse, strip})
+                            : json_decoder(tokens.list, {spaces, byte_fallback, fuse})},
        {"model", bpe_model(tokens.list,
                            merges_from_scores(tokens.list.spellings, vocab.scores, tokens.index),
                            with_byte_fallback(tokens))}});
@@ -238,6 +165,7 @@ ordered_json sentence_piece_bpe(const CheckedVocab& given) {
 
 std::string tokenizer_json_from_gguf(const GgufVocab& vocab) {
   check_sizes(vocab);
+  if (vocab.model == "bert") return word_piece_tokenizer(vocab).dump();
   const GgufTokenList list = gguf_token_list(vocab);
   const CheckedVocab tokens{.vocab = vocab, .list = list};
   // Ollama's converter writes "llama" for Gemma 4, with the merges that make it "gemma4".
@@ -246,10 +174,11 @@ std::string tokenizer_json_from_gguf(const GgufVocab& vocab) {
   if (is_gemma4) return merged_bpe(tokens, "gemma4").dump();
   if (vocab.model == "gpt2") return merged_bpe(tokens, vocab.pre).dump();
   if (vocab.model == "llama") return sentence_piece_bpe(tokens).dump();
+  if (vocab.model == "t5") return unigram_tokenizer(tokens).dump();
   throw SetupError(
-      fmt::format("tokenizer.ggml.model is \"{}\", which is not supported; supported: gemma4, "
-                  "gpt2, llama. Use a "
-                  "safetensors checkpoint of this model, whose tokenizer.json octavo reads",
+      fmt::format("tokenizer.ggml.model is \"{}\", which is not supported; supported: bert, "
+                  "gemma4, gpt2, llama, t5. Use a safetensors checkpoint of this model, whose "
+                  "tokenizer.json octavo reads",
                   vocab.model));
 }
 

@@ -207,7 +207,7 @@ TEST(GgufVocab, TimeAndMemoryOfFindingMergesAreBounded) {
 
 TEST(GgufVocab, InvalidVocabulariesAreRefused) {
   const std::vector<std::pair<const char*, std::function<void(GgufVocab&)>>> faults = {
-      {"model", [](GgufVocab& v) { v.model = "t5"; }},
+      {"model", [](GgufVocab& v) { v.model = "rwkv"; }},
       {"pre", [](GgufVocab& v) { v.pre = "unheard-of"; }},
       {"no tokens", [](GgufVocab& v) { v.tokens.clear(); }},
       {"types", [](GgufVocab& v) { v.types.pop_back(); }},
@@ -228,6 +228,8 @@ TEST(GgufVocab, InvalidVocabulariesAreRefused) {
       {"merge of unknown", [](GgufVocab& v) { v.merges.push_back("h \xE4\xBD\xA0"); }},
       {"merge to unknown", [](GgufVocab& v) { v.merges.push_back("h i"); }},
       {"no scores", [](GgufVocab& v) { v.model = "llama"; }},
+      {"sep", [](GgufVocab& v) { v.sep = 260; }},
+      {"cls", [](GgufVocab& v) { v.cls = 260; }},
       {"NaN score", [](GgufVocab& v) { v.model = "llama", v.scores.assign(260, NAN); }},
   };
   for (const auto& [name, damage] : faults) {

@@ -31,6 +31,20 @@ std::shared_ptr<const Tokenizer> named_error(const std::filesystem::path& path, 
   }
 }
 
+// `encode` fills the ids or the error, and returns a status. Throws RequestError.
+std::vector<TokenId> taken_ids(auto encode) {
+  octavo_ids ids{nullptr, 0};
+  RustText error;
+  const octavo_rust_status status = encode(&ids, error);
+  if (status != OCTAVO_RUST_OK) {
+    throw RequestError(status == OCTAVO_RUST_BUG ? 500 : 400, "prompt",
+                       fmt::format("the text cannot be encoded: {}", error.view()));
+  }
+  std::vector<TokenId> result(ids.data, ids.data + ids.size);
+  octavo_ids_free(ids);
+  return result;
+}
+
 }  // namespace
 
 Tokenizer::Tokenizer(octavo_tokenizer* handle, TokenizerOptions options)
@@ -58,33 +72,44 @@ std::shared_ptr<const Tokenizer> Tokenizer::from_file(const std::filesystem::pat
   return named_error(path, [&] { return from_json(json, options); });
 }
 
-std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
-  return encode_marked(text, 0, add_special_tokens);
-}
-
-std::vector<TokenId> Tokenizer::encode_marked(std::string_view text, char32_t marker,
-                                              bool add_special_tokens) const {
+std::string Tokenizer::checked_text(std::string_view text) const {
   if (text.size() > options_.max_text_bytes) {
     throw RequestError(
         400, "prompt",
         fmt::format("the text is {}; at most {} can be encoded", format_bytes(text.size()),
                     format_bytes(options_.max_text_bytes)));
   }
-  const std::string valid = replace_invalid_utf8(text);
-  octavo_ids ids{nullptr, 0};
-  RustText error;
-  const octavo_rust_status status =
-      marker == 0 ? octavo_tokenizer_encode(handle_, valid.data(), valid.size(), add_special_tokens,
-                                            &ids, error.out())
-                  : octavo_tokenizer_encode_marked(handle_, valid.data(), valid.size(), marker,
-                                                   add_special_tokens, &ids, error.out());
-  if (status != OCTAVO_RUST_OK) {
-    throw RequestError(status == OCTAVO_RUST_BUG ? 500 : 400, "prompt",
-                       fmt::format("the text cannot be encoded: {}", error.view()));
-  }
-  std::vector<TokenId> result(ids.data, ids.data + ids.size);
-  octavo_ids_free(ids);
-  return result;
+  return replace_invalid_utf8(text);
+}
+
+std::vector<TokenId> Tokenizer::encode(std::string_view text, bool add_special_tokens) const {
+  return encode_marked(text, 0, add_special_tokens);
+}
+
+std::vector<TokenId> Tokenizer::encode_marked(std::string_view text, char32_t marker,
+                                              bool add_special_tokens) const {
+  const std::string valid = checked_text(text);
+  return taken_ids([&](octavo_ids* ids, RustText& error) {
+    return marker == 0 ? octavo_tokenizer_encode(handle_, valid.data(), valid.size(),
+                                                 add_special_tokens, ids, error.out())
+                       : octavo_tokenizer_encode_marked(handle_, valid.data(), valid.size(), marker,
+                                                        add_special_tokens, ids, error.out());
+  });
+}
+
+Tokenizer::Pair Tokenizer::encode_pair(std::string_view first, std::string_view second,
+                                       size_t max_tokens) const {
+  const std::string valid[2] = {checked_text(first), checked_text(second)};
+  const char* const texts[2] = {valid[0].data(), valid[1].data()};
+  const size_t sizes[2] = {valid[0].size(), valid[1].size()};
+  size_t second_text = 0;
+  Pair pair;
+  pair.tokens = taken_ids([&](octavo_ids* ids, RustText& error) {
+    return octavo_tokenizer_encode_pair(handle_, texts, sizes, max_tokens, ids, &second_text,
+                                        error.out());
+  });
+  pair.second_text = static_cast<int>(second_text);
+  return pair;
 }
 
 bool Tokenizer::exceeds(std::string_view text, size_t max_tokens) const {

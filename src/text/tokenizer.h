@@ -42,9 +42,19 @@ class Tokenizer {
   // (SpecialTokenMarks). 0: no marker, as encode().
   std::vector<TokenId> encode_marked(std::string_view text, char32_t marker,
                                      bool add_special_tokens) const;
+  // Two texts with the special tokens that the tokenizer adds to a pair.
+  struct Pair {
+    std::vector<TokenId> tokens = {};
+    int second_text = 0;  // index of the first token of type 1; 0: all are of type 0
+  };
+  // If `max_tokens` is not 0 and the pair has more tokens, the longer text loses tokens at its end
+  // until the pair fits or the texts are equally long, then both do ("longest first"). Throws as
+  // encode(), and if the special tokens alone are more.
+  Pair encode_pair(std::string_view first, std::string_view second, size_t max_tokens = 0) const;
   // True if the text has more than twice `max_tokens` tokens, counted in pieces of 64 KiB. Takes
   // little memory and stops at that count. For use before encode(), which takes the time and
-  // memory of all tokens.
+  // memory of all tokens. WordPiece and Unigram may give a text of much longer unknown words fewer
+  // tokens than its pieces have, so such a text can be reported too.
   bool exceeds(std::string_view text, size_t max_tokens) const;
 
   // Always valid UTF-8. Ids outside the vocabulary contribute nothing.
@@ -65,6 +75,9 @@ class Tokenizer {
 
  private:
   Tokenizer(octavo_tokenizer* handle, TokenizerOptions options);
+
+  // As UTF-8. Throws RequestError if the text is too long.
+  std::string checked_text(std::string_view text) const;
 
   octavo_tokenizer* handle_;  // owned
   TokenizerOptions options_;

@@ -61,6 +61,20 @@ TEST(Tokenizer, AnEightMebibyteWordIsEncoded) {
   EXPECT_EQ(tokenizer->encode(std::string(8u << 20, 'l'), false).size(), 4u << 20);
 }
 
+TEST(Tokenizer, APairIsOneTextAfterTheOtherWithoutATemplate) {
+  const auto pair = tokenizer_of(byte_level_vocab())->encode_pair("he", "ll<|end|>");
+  EXPECT_THAT(pair.tokens, ElementsAre(256, 257, 258));
+  EXPECT_EQ(pair.second_text, 0);
+}
+
+TEST(Tokenizer, BothTextsOfAPairAreChecked) {
+  const auto tokenizer =
+      Tokenizer::from_json(tokenizer_json_from_gguf(byte_level_vocab()), {.max_text_bytes = 4});
+  EXPECT_THAT(tokenizer->encode_pair("a\xFF", "b").tokens, ElementsAre('a', 0xEF, 0xBF, 0xBD, 'b'));
+  EXPECT_THROW(tokenizer->encode_pair("a", "12345"), RequestError);
+  EXPECT_THROW(tokenizer->encode_pair("12345", "b"), RequestError);
+}
+
 TEST(Tokenizer, LongTextsAreCountedBeforeTheyAreEncoded) {
   const auto tokenizer = tokenizer_of(byte_level_vocab());
   const std::string digits(8u << 20, '7');

@@ -121,6 +121,13 @@ CASES = {
     "qwen3.5-moe-text": Case("qwen3.5-moe-text", "qwen3_5_moe_text", "Qwen3.5 with experts, text only"),
     "qwen3.5-moe-mlx": Case("qwen3.5-moe-mlx", "qwen3_5_moe", "Qwen3.5 with experts, converted by mlx-lm",
                             "stacked experts, 4 bits", {"format": "mlx", "group_size": 32}),
+    "qwen3_vl": Case("qwen3-vl", "qwen3_vl", "Qwen3-VL 2B to 32B", "the text part, tied embeddings"),
+    "qwen3_vl-mlx": Case("qwen3-vl-mlx", "qwen3_vl", "Qwen3-VL, converted by mlx-vlm", "other names"),
+    "qwen3_vl_text": Case("qwen3-vl-text", "qwen3_vl_text", "Qwen3-VL, text only"),
+    "qwen3_vl_moe": Case("qwen3-vl-moe", "qwen3_vl_moe", "Qwen3-VL-30B-A3B, 235B-A22B",
+                         "the text part, experts stored with inputs before outputs"),
+    "qwen3_vl_moe-mlx": Case("qwen3-vl-moe-mlx", "qwen3_vl_moe", "Qwen3-VL with experts, converted by mlx-vlm", "stacked experts"),
+    "qwen3_vl_moe_text": Case("qwen3-vl-moe-text", "qwen3_vl_moe_text", "Qwen3-VL with experts, text only", "stacked experts"),
     "qwen3-next": Case("qwen3-next", "qwen3_next", "Qwen3-Next-80B-A3B", "projections interleaved by key head, experts"),
     "qwen3-next-dense": Case("qwen3-next-dense-mlx", "qwen3_next", "Qwen3-Next", "no experts, converted by mlx-lm"),
 }

@@ -1,7 +1,11 @@
-"""Requests as coding agents send them, including hints and tools that they cannot disable. Each response must match the types of
-the SDK that the agent uses."""
+"""Requests of coding agents, including hints and tools that they cannot disable. Each response must match the types of the SDK
+that the agent uses.
+
+agents/recorded has what real agents sent (tests/agents/run_agents.py --record), with long texts cut. The other files were written
+by hand, for requests that those runs do not make."""
 
 import json
+import sys
 from pathlib import Path
 
 import anthropic.types as anthropic_types
@@ -10,10 +14,19 @@ import openai.types.chat as chat_types
 import openai.types.responses as response_types
 import pytest
 import running_server
+from agent_fields import KNOWN, unexplained
+from conftest import REPO
 from sdk_types import checked, named_events
-from server_kit import Server
+from server_kit import Server, fake_server_path
 
-RECORDED = sorted((Path(__file__).parent / "agents").glob("*.json"))
+sys.path.insert(0, str(REPO / "tests" / "agents"))
+
+from fixtures import field_paths  # noqa: E402
+
+HERE = Path(__file__).parent
+WRITTEN = sorted((HERE / "agents").glob("*.json"))
+RECORDED = sorted((HERE / "agents" / "recorded").glob("*.json"))
+TEMPLATES = sorted((HERE / "templates").glob("*.jinja"))
 
 
 @pytest.fixture(scope="module")
@@ -22,13 +35,62 @@ def server(octavo, smollm2_gguf):
         yield Server.at(running.url)
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+@pytest.fixture(scope="module", params=TEMPLATES, ids=lambda path: path.stem)
+def scripted(request, tmp_path_factory):
+    """The server with a chat template of another family and an engine that says one sentence."""
+    script = tmp_path_factory.mktemp("script") / "script.json"
+    # The model itself answers this question, by the grammar of the request.
+    script.write_text(json.dumps([{"lacks": ["Is 7 prime?"], "answers": ["It is done."]}]))
+    with Server.start(fake_server_path(), script=script, chat_template=request.param, api_key="KEY", max_model_len=200_000,
+                      pages=20_000, max_num_batched_tokens=4096) as running:
+        yield running
+
+
+@pytest.mark.parametrize("path", WRITTEN, ids=lambda path: path.stem)
 def test_what_an_agent_sends_is_answered(path, server):
     recorded = json.loads(path.read_text())
     body = recorded["body"] | {"model": "agent"}
     answer = server.ask("POST", recorded["path"], body, recorded["headers"], timeout=120)
     assert answer.status == 200, answer.body.decode()
-    _, version, api, *_ = recorded["path"].partition("?")[0].split("/")
+    check_answer(recorded["path"], answer, body)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
+def test_what_an_agent_was_seen_to_send_is_answered(path, scripted):
+    recorded = json.loads(path.read_text())
+    assert recorded["version"] and recorded["date"]
+    for request in recorded["requests"]:
+        body = request.get("body")
+        answer = scripted.ask(request["method"], request["path"], body, request["headers"], timeout=120)
+        if request["method"] == "HEAD":
+            continue  # Claude Code looks whether anything listens
+        assert answer.status == 200, answer.body.decode()
+        if body is None:
+            continue
+        check_answer(request["path"], answer, body)
+        ignored = [name for name in answer.headers.get("x-octavo-ignored", "").split(", ") if name]
+        assert not unexplained(request["path"].partition("?")[0].split("/")[2], field_paths(body), ignored)
+
+
+def test_an_unknown_field_is_noticed():
+    assert unexplained("chat", {"model", "messages[].content[text].new"}, []) == {"messages[].content[text].new"}
+    assert not unexplained("messages", {"system[text].cache_control.type"}, ["content.cache_control"])
+    assert not unexplained("responses", {"tools[namespace].tools[function].name"}, ["tools.namespace"])
+    assert unexplained("responses", {"tools[function].name2"}, ["tools.namespace"])
+
+
+def test_every_known_field_was_seen():
+    seen = {api: set() for api in KNOWN}
+    for path in RECORDED:
+        for request in json.loads(path.read_text())["requests"]:
+            if "body" in request:
+                seen[request["path"].partition("?")[0].split("/")[2]] |= field_paths(request["body"])
+    for api, fields in KNOWN.items():
+        assert not {field for field in fields - seen[api] if not any(field in other for other in seen.values())}
+
+
+def check_answer(path: str, answer, body: dict) -> None:
+    _, version, api, *_ = path.partition("?")[0].split("/")
     check = {"messages": check_message, "responses": check_response, "chat": check_chat}.get(api)
     (check_ollama if version == "api" else check)(answer, body)
 
@@ -49,7 +111,7 @@ def check_message(answer, body) -> None:
 def check_response(answer, body) -> None:
     if not body.get("stream"):
         response = checked(response_types.Response, answer.json())
-        if response.status == "completed":
+        if response.status == "completed" and response.output_text:
             assert set(json.loads(response.output_text)) == {"prime"}
         return
     events = [checked(response_types.ResponseStreamEvent, data) for _, data in named_events(answer.body)]

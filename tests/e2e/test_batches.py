@@ -4,6 +4,7 @@ owners, limits, and restarts at any moment."""
 import io
 import json
 import random
+import signal
 import sqlite3
 import time
 
@@ -152,7 +153,7 @@ def test_a_batch_that_is_not_valid_is_refused(server, client, fields, param):
     assert (answer.status, answer.error["param"]) == (400, param)
 
 
-def test_completions_embeddings_and_responses_run_in_batches(client, tmp_path):
+def test_completions_embeddings_responses_and_scores_run_in_batches(client, tmp_path):
     completion = line(0, {"prompt": "hello", "max_tokens": 3}, url="/v1/completions")
     batch = wait_for(client, create(client, [completion], "/v1/completions").id)
     assert results(client, batch.output_file_id)[0]["response"]["body"]["object"] == "text_completion"
@@ -164,6 +165,10 @@ def test_completions_embeddings_and_responses_run_in_batches(client, tmp_path):
         embedding = line(0, {"input": ["a", "b"]}, url="/v1/embeddings")
         batch = wait_for(of_embedder, create(of_embedder, [embedding], "/v1/embeddings").id)
         assert len(results(of_embedder, batch.output_file_id)[0]["response"]["body"]["data"]) == 2
+        for url, body, many in (("/v1/rerank", {"query": "a", "documents": ["b", "c"]}, "results"),
+                                ("/v1/score", {"text_1": "a", "text_2": ["b", "c"]}, "data")):
+            batch = wait_for(of_embedder, create(of_embedder, [line(0, body, url=url)], url).id)
+            assert len(results(of_embedder, batch.output_file_id)[0]["response"]["body"][many]) == 2
 
 
 def test_a_cancelled_batch_has_every_line_once(tmp_path):
@@ -340,3 +345,20 @@ def test_a_newer_or_damaged_database_is_refused(tmp_path):
     path.write_bytes(b"x" * 10000)
     with pytest.raises(RuntimeError):
         Server.start(state_dir=tmp_path)
+
+
+def test_a_batch_stops_when_its_key_is_removed(tmp_path):
+    keys = tmp_path / "keys"
+    keys.write_text("key-a\nkey-b\n")
+    with Server.start(api_key_file=keys, state_dir=tmp_path / "state", step_ms=5, pages=2048) as server:
+        batch = create(client_of(server, "key-a"), [line(number, chat_body(number, 40)) for number in range(400)])
+        wait_for(client_of(server, "key-a"), batch.id, ("in_progress",))
+        keys.write_text("key-b\n")
+        server.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + 10
+        while server.ask("GET", "/load", headers={"x-api-key": "key-b"}).json()["server_load"] != 0:
+            assert time.monotonic() < end, "lines of a removed key still run"
+            time.sleep(0.02)
+        keys.write_text("key-a\nkey-b\n")
+        server.process.send_signal(signal.SIGHUP)
+        assert wait_for(client_of(server, "key-a"), batch.id).request_counts.completed == 400

@@ -106,7 +106,7 @@ def test_an_unknown_quantisation_is_refused_before_its_weights_are_downloaded(pu
 def test_an_unknown_gguf_architecture_is_refused_before_the_download(pull):
     refused, stub = pull(GGUF, Settings(gguf_architecture="falcon"))
     assert refused.returncode == 1 and not stub.sent
-    assert f'{GGUF}: GGUF architecture "falcon" is not supported; supported are deepseek2,' in refused.stderr, refused.stderr
+    assert f'{GGUF}: GGUF architecture "falcon" is not supported; supported are bert, deepseek2,' in refused.stderr, refused.stderr
     done, stub = pull(GGUF, Settings(gguf_architecture="gemma4"))
     assert done.returncode == 0 and stub.sent, done.stderr
 

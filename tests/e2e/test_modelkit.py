@@ -1,8 +1,11 @@
 """Checks the tools that make the other tests' checkpoints, without Octavo."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
-from conftest import prompts_of
+from conftest import REPO, prompts_of
 from gguf import GGMLQuantizationType as T
 from gguf import GGUFReader, quants
 from modelkit import FAMILIES, Recipe, gguf_in, gguf_names, kquants, oracle
@@ -43,6 +46,18 @@ def test_gguf_holds_the_same_values_and_names_them_all(family, make_model):
     moved = not np.array_equal(raw["blk.0.attn_q.weight"], found["model.layers.0.self_attn.q_proj.weight"])
     assert moved == FAMILIES[family].permutes_qk
     assert ("rope_freqs.weight" in raw) == (FAMILIES[family].rope == "llama3")
+
+
+def test_a_hybrid_gguf_has_a_text_models_tensors_and_a_token_per_row(tmp_path):
+    path = tmp_path / "hybrid.gguf"
+    command = [sys.executable, REPO / "tools" / "make_hybrid_gguf.py", path, "--family", "qwen3.5", "--type", "q8_0"]
+    subprocess.run(command, check=True, capture_output=True)
+    reader = GGUFReader(path)
+    raw = {tensor.name: tensor for tensor in reader.tensors}
+    assert {"token_embd.weight", "blk.0.ssm_out.weight", "blk.3.attn_q.weight"} <= raw.keys()
+    assert all(name.startswith(("token_embd", "output", "blk.")) for name in raw)
+    assert raw["blk.3.attn_q.weight"].tensor_type == T.Q8_0
+    assert len(reader.fields["tokenizer.ggml.tokens"].data) == raw["token_embd.weight"].shape[1]
 
 
 def test_permutation_undoes_itself():

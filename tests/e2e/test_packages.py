@@ -127,6 +127,14 @@ def test_notices_and_manual_are_inside(moved):
     assert '.SH "OCTAVO SERVE"' in manual and '.SH "OCTAVO DOCTOR"' in manual
 
 
+def test_the_bill_of_materials_is_inside(moved, installed):
+    bill = json.loads((moved / "share/doc/octavo/sbom.cdx.json").read_text())
+    names = {part["name"] for part in bill["components"]}
+    assert {"mlx", "tokenizers", "libfmt9", "marked"} <= names
+    [in_wheel] = installed.glob("lib/python3*/site-packages/octavo-*.dist-info/sboms/sbom.cdx.json")
+    assert json.loads(in_wheel.read_text())["components"] == bill["components"]
+
+
 def test_the_wheel_installs_the_command(installed, smollm2_gguf):
     asks_for_paris(installed / "bin" / "octavo", smollm2_gguf)
     assert foreign_libraries(package_folder(installed) / "bin" / "octavo", installed) == []

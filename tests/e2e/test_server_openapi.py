@@ -60,6 +60,11 @@ OLLAMA = {
         "top_p": 0.5, "min_p": 0.1, "stop": ["x"], "presence_penalty": 0.5, "frequency_penalty": -0.5, "num_gpu": 1},
 }
 OLLAMA_EMBED = {"model": "tiny", "options": {"num_ctx": 256}, "keep_alive": -1, "priority": -3, "request_id": "mine", "cache_salt": "salt"}
+SCORING = {
+    "model": "tiny", "use_activation": False, "max_tokens_per_doc": 3, "instruction": "", "truncate_prompt_tokens": 9,
+    "truncation_side": "left", "priority": -3, "request_id": "mine", "cache_salt": "salt", "keep_alive": "5m", "user": "me",
+    "metadata": {"a": "b"}, "store": True, "service_tier": "auto", "timeout": 3,
+}
 VALID = {
     "/v1/completions": {"prompt": "Hi", "echo": True, "logprobs": 3} | GENERATION,
     "/v1/chat/completions": {"max_completion_tokens": 2, "logprobs": True, "top_logprobs": 2, "prediction": {},
@@ -74,6 +79,9 @@ VALID = {
                        "use_activation": False, "truncate_prompt_tokens": 2, "truncation_side": "left",
                        "add_special_tokens": False, "priority": -3, "request_id": "mine", "cache_salt": "salt",
                        "keep_alive": "5m", "user": "me", "metadata": {"a": "b"}, "store": True, "service_tier": "auto", "timeout": 3},
+    "/v1/rerank": {"query": "Hi", "documents": ["a", {"text": "b"}], "top_n": 1, "return_documents": False} | SCORING,
+    "/v1/score": {"text_1": "Hi", "text_2": ["a", "b"], "queries": "Hi", "documents": ["a"], "items": ["a"], "data_1": "Hi",
+                  "data_2": "a"} | SCORING,
     "/api/chat": {"messages": MESSAGES, "tools": CHAT_PROMPT["tools"], "tool_choice": "auto", "parallel_tool_calls": True} | OLLAMA,
     "/api/generate": {"prompt": "Hi", "system": "Be short", "raw": False, "images": []} | OLLAMA,
     "/api/embed": {"input": ["Hi", "there"], "truncate": False, "dimensions": 16} | OLLAMA_EMBED,
@@ -91,6 +99,8 @@ LEAST = {
     "/v1/responses": {"input": "Hi", "max_output_tokens": 2},
     "/v1/responses/input_tokens": {"input": "Hi"},
     "/v1/embeddings": {"input": "Hi"},
+    "/v1/rerank": {"query": "Hi", "documents": ["a"]},
+    "/v1/score": {"text_1": "Hi", "text_2": "a"},
     "/api/chat": {"messages": MESSAGES, "stream": False, "options": {"num_predict": 2}},
     "/api/generate": {"prompt": "Hi", "stream": False, "options": {"num_predict": 2}},
     "/api/embed": {"input": "Hi"},
@@ -98,9 +108,18 @@ LEAST = {
     "/api/show": {"model": "tiny"},
     "/api/pull": {"model": "tiny"},
 }
-EMBEDS = ("/v1/embeddings", "/api/embed", "/api/embeddings")
+EMBEDS = ("/v1/embeddings", "/v1/rerank", "/v1/score", "/api/embed", "/api/embeddings")
 # Fields that require or exclude another field.
 BESIDE = {"stream_options": {"stream": True}, "top_logprobs": {"logprobs": True}, "prompt": {"messages": None}}
+# Other names of the same field, which exclude one another.
+NAMES = {"queries": "text_1", "data_1": "text_1", "documents": "text_2", "items": "text_2", "data_2": "text_2"}
+
+
+def beside(path: str, name: str) -> dict:
+    """What has to be sent with a field."""
+    if path == "/v1/score" and name in NAMES:
+        return {NAMES[name]: None}
+    return BESIDE.get(name, {})
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +183,7 @@ def test_every_documented_field_is_taken(path, document, ask):
     assert set(VALID[path]) == set(properties(document, path))
     required = body_schema(document, path).get("required", [])
     for name, value in VALID[path].items():
-        status, _, answer = ask(path, LEAST[path] | {name: value} | BESIDE.get(name, {}))
+        status, _, answer = ask(path, LEAST[path] | {name: value} | beside(path, name))
         assert status == 200, (name, answer)
         status, _, answer = ask(path, LEAST[path] | {name: None})
         assert status == (400 if name in required else 200) or name in LEAST[path], (name, answer)
@@ -177,6 +196,8 @@ def test_everything_documented_at_once_is_taken(path, ask):
         del body["prompt"]
     if path == "/v1/chat/completions":
         body["tool_choice"] = "none"  # a regex cannot be combined with tool calls
+    if path == "/v1/score":
+        body |= dict.fromkeys(NAMES)
     if "n" in body:
         body["resume_token_ids"] = [[], []]  # tokens cannot be combined with logprobs unless the answer is streamed
     status, _, answer = ask(path, body)
@@ -190,7 +211,8 @@ HARMFUL = {
 }
 
 
-FEW_REFUSED = {"/v1/embeddings": 6, "/v1/messages": 3, "/v1/responses": 5, "/api/chat": 1, "/api/generate": 7}
+FEW_REFUSED = {"/v1/embeddings": 6, "/v1/rerank": 12, "/v1/score": 9, "/v1/messages": 3, "/v1/responses": 5, "/api/chat": 1,
+               "/api/generate": 7}
 
 
 @pytest.mark.parametrize("path", ["/v1/completions", "/v1/chat/completions", *FEW_REFUSED])
@@ -232,12 +254,12 @@ def test_bounds_of_the_document_are_those_of_the_code(path, document, ask):
         if len(kinds) > 1 or name == "messages":
             continue  # another alternative may accept it
         for value in outside(kinds[0]):
-            status, _, answer = ask(path, LEAST[path] | {name: value} | BESIDE.get(name, {}))
+            status, _, answer = ask(path, LEAST[path] | {name: value} | beside(path, name))
             assert status == 400 and named(answer).split(".")[0].split("[")[0] == name, (name, value, answer)
             tried += 1
         for bound in ("minimum", "maximum"):
             if bound in kinds[0] and name not in ("max_tokens", "min_tokens", "dimensions"):
-                status, _, answer = ask(path, LEAST[path] | {name: kinds[0][bound]} | BESIDE.get(name, {}))
+                status, _, answer = ask(path, LEAST[path] | {name: kinds[0][bound]} | beside(path, name))
                 assert status == 200, (name, kinds[0][bound], answer)
     assert tried >= (2 if path in ("/api/show", "/api/pull") else 5)
 

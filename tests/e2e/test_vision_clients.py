@@ -1,4 +1,4 @@
-"""Images through the clients of OpenAI, Anthropic and Ollama, in messages and in tool results, against tiny models of four families."""
+"""Images through the clients of OpenAI, Anthropic and Ollama, in messages and in tool results, against tiny models of five families."""
 
 
 import anthropic
@@ -8,7 +8,7 @@ import pytest
 from running_server import running
 from vision_requests import base64_of, image_url, noise, picture, post, text, url_of
 
-FAMILIES = ["qwen3.5-vision", "gemma4-vision", "gemma3-vision", "mistral3-vision"]
+FAMILIES = ["qwen3.5-vision", "qwen3-vl", "gemma4-vision", "gemma3-vision", "mistral3-vision"]
 FLAGS = ["--max-model-len", 1024, "--max-num-seqs", 4]
 SAME = {"seed": 3, "temperature": 1}  # every request gives the same output
 READ = {"type": "function", "function": {"name": "shot", "parameters": {"type": "object", "properties": {}}}}

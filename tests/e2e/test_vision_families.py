@@ -17,13 +17,16 @@ FAMILIES = {
     "qwen3.5-vision": [(64, 64), (320, 96), (90, 420), (300, 260)],
     "qwen3.5-vision-mlx": [(200, 120)],
     "qwen3.5-moe-vision": [(100, 100)],
+    "qwen3-vl": [(64, 64), (300, 130), (90, 420)],
+    "qwen3-vl-mlx": [(200, 120)],
+    "qwen3-vl-moe": [(100, 100)],
     "gemma4-vision": [(64, 64), (640, 100), (200, 500)],
     "gemma4-dense-vision": [(64, 64), (500, 300)],
     "gemma3-vision": [(168, 168), (300, 90)],
     "mistral3-vision": [(28, 28), (400, 120), (90, 430), (300, 280)],
 }
 # One of each kind of tower.
-TOWERS = ["qwen3.5-vision", "gemma4-vision", "gemma4-dense-vision", "gemma3-vision", "mistral3-vision"]
+TOWERS = ["qwen3.5-vision", "qwen3-vl", "gemma4-vision", "gemma4-dense-vision", "gemma3-vision", "mistral3-vision"]
 
 
 @pytest.fixture(scope="module")

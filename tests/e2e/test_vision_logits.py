@@ -17,11 +17,11 @@ from json_lines import JsonLines
 from slow_tests import repeats
 
 TOLERANCE = 1e-4
-FAMILIES = ["qwen3.5-vision", "qwen3.5-moe-vision", "gemma4-vision", "gemma4-dense-vision", "gemma3-vision", "mistral3-vision"]
+FAMILIES = ["qwen3.5-vision", "qwen3.5-moe-vision", "qwen3-vl", "qwen3-vl-moe", "gemma4-vision", "gemma4-dense-vision", "gemma3-vision", "mistral3-vision"]
 # In which the rows of an image see all of it.
 BLOCKS = ["gemma4-dense-vision", "gemma3-vision"]
 # Patches per side of an image token.
-MERGE = {"qwen3.5": 2, "gemma4": 3, "gemma3": 4, "mistral3": 2}
+MERGE = {"qwen3": 2, "gemma4": 3, "gemma3": 4, "mistral3": 2}
 SIZES = [(96, 64), (64, 160), (200, 60), (130, 130), (96, 64)]
 
 
@@ -161,7 +161,7 @@ def test_logits_equal_mlx_vlm(family, kit, oracle, logits):
     assert_close(logits(model, prompts[:2], kernels="reference"), expected[:2], TOLERANCE)
 
 
-@pytest.mark.parametrize("family", ["qwen3.5-vision", "gemma3-vision"])
+@pytest.mark.parametrize("family", ["qwen3.5-vision", "qwen3-vl", "gemma3-vision"])
 def test_simulated_metal_equals_mlx_vlm(family, kit, oracle, logits):
     prompts = [kit(family).prompt(1, 6, kit(family).pictures[0], 4)]
     assert_close(logits(kit(family).model, prompts, kernels="metal"), oracle(kit(family).model, prompts), TOLERANCE)

@@ -17,12 +17,17 @@ from json_lines import JsonLines
 from slow_tests import repeats
 
 SIZES = repeats(in_ci=12, by_hand=200)
+# As published, but with fewer pixels, so that 200 images take minutes.
+QWEN = {"size": {"shortest_edge": 65536, "longest_edge": 1048576}, "patch_size": 16, "temporal_patch_size": 2, "merge_size": 2,
+        "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+QWEN_VISION = {"patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2}
 FAMILIES = {
     "qwen3_5": {
-        "config": {"model_type": "qwen3_5", "vision_config": {"patch_size": 16, "spatial_merge_size": 2, "temporal_patch_size": 2}},
-        # As published, but with fewer pixels, so that 200 images take minutes.
-        "preprocessor": {"size": {"shortest_edge": 65536, "longest_edge": 1048576}, "patch_size": 16, "temporal_patch_size": 2,
-                         "merge_size": 2, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]},
+        "config": {"model_type": "qwen3_5", "vision_config": QWEN_VISION}, "preprocessor": QWEN,
+        "reference": {"min_pixels": 65536, "max_pixels": 1048576},
+    },
+    "qwen3_vl": {
+        "config": {"model_type": "qwen3_vl", "vision_config": QWEN_VISION}, "preprocessor": QWEN,
         "reference": {"min_pixels": 65536, "max_pixels": 1048576},
     },
     "gemma4": {

@@ -16,7 +16,7 @@ FLAGS = ["--max-model-len", 1024, "--block-size", BLOCK, "--max-num-seqs", 4, "-
          "--kv-events-config", json.dumps(EVENTS)]
 
 
-@pytest.fixture(scope="module", params=["qwen3.5-vision", "gemma4-vision", "gemma3-vision", "mistral3-vision"])
+@pytest.fixture(scope="module", params=["qwen3.5-vision", "qwen3-vl", "gemma4-vision", "gemma3-vision", "mistral3-vision"])
 def server(request, octavo, make_model):
     with running(octavo, make_model(request.param), *FLAGS) as server:
         yield server

@@ -71,7 +71,7 @@ class Encoder {
     facts_.assign(patches_.size(), Json::object());
     order.value("interleave", false) ? run_in_turn() : run_one_by_one();
     write_rows(order.at("out").get<std::string>());
-    return {{"hidden", vision_.plan.text_hidden},
+    return {{"hidden", vision_.plan.row_width()},
             {"numbers", vision_.plan.processor.patch_numbers()},
             {"images", facts_}};
   }
@@ -122,7 +122,7 @@ class Encoder {
   void take_rows(size_t i, const VisionPass& pass) {
     mx::array rows = pass.rows();
     const ImagePatches& patches = patches_[i];
-    OCTAVO_CHECK((rows.shape() == mx::Shape{patches.tokens, vision_.plan.text_hidden}));
+    OCTAVO_CHECK((rows.shape() == mx::Shape{patches.tokens, vision_.plan.row_width()}));
     OCTAVO_CHECK(rows.dtype() == mlx_dtype(vision_.dtype));
     rows = mx::contiguous(mx::astype(rows, mx::float32));
     rows.eval();

@@ -106,7 +106,9 @@ void add_options(CLI::App& app, Options& options) {
   app.add_option("--max-model-len", options.max_model_len);
   app.add_option("--pages", options.pages);
   app.add_option("--block-tokens", options.block_tokens);
-  app.add_option("--pooling", options.pooling, "Embedding model: last or mean");
+  app.add_option("--pooling", options.pooling, "Embedding model: last or mean; reranker: score");
+  app.add_option("--script", options.script, "A file of answers (support/answer_script.h)");
+  app.add_option("--chat-template", options.chat_template, "A file");
   app.add_flag("--access-log", server.access_log);
   app.add_option("--otlp-traces-endpoint", options.otlp_traces_endpoint);
   app.add_option("--state-dir", server.state.folder);

@@ -7,8 +7,8 @@
 // one computed from its tokens alone. A new owner's request is admitted before the tail of a call
 // that arrived with it, and no background request before another one that arrived earlier. Pools,
 // budgets, windows and policies change every few thousand operations. With several pipeline stages,
-// one step per stage and one more are in flight, and no step refers to tokens of another. With a
-// folder, the pool has a disk tier, whose pages persist across rounds.
+// one step per stage and one more are in flight, and no step refers to tokens of another. In some rounds
+// the model is an encoder, so that prompts run whole and requests pool. With a folder, the pool has a disk tier, whose pages persist across rounds.
 //
 // Prints one JSON line; aborts on a violation. "fingerprint" is a hash of all steps: without a disk
 // tier, equal arguments give equal fingerprints.
@@ -16,6 +16,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <deque>
 #include <iostream>
@@ -24,14 +25,16 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <random>
-#include <string_view>
+#include <span>
 
 #include "scheduler/mtp_drafter.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/testing/fake_drafter.h"
-#include "scheduler/testing/fake_model.h"
 #include "scheduler/testing/toy_constraint.h"
+#include "support/batch_checks.h"
+#include "support/fuzz_images.h"
 #include "support/page_invariants.h"
+#include "support/random_draws.h"
 
 namespace octavo {
 namespace {
@@ -47,7 +50,7 @@ struct Options {
 struct Totals {
   int64_t operations = 0, requests = 0, finished = 0, aborted = 0, errors = 0, tokens = 0,
           pooled = 0, constrained = 0, races = 0, resumed = 0, background = 0, adapted = 0,
-          adapter_loads = 0, images = 0;
+          adapter_loads = 0, images = 0, whole = 0;
   uint64_t steps = 0, preemptions = 0, hits = 0, failed_steps = 0, drafts = 0, draft_tokens = 0,
            accepted = 0, accepted_with_state = 0, restored = 0, corrupt = 0, fingerprint = 0,
            images_encoded = 0, image_hits = 0;
@@ -58,15 +61,13 @@ constexpr int kVocab = 13;
 constexpr int kOperationsPerRound = 4000;
 constexpr int kMostDrafts = 8;
 constexpr int kAdapters = 5;
-constexpr std::string_view kImage = "image ";  // names of images; a number follows
-constexpr int kWithBreaks = 10;  // lines of images of this and higher numbers end with a break
 
 // One pool and one scheduler with random settings, driven for its share of operations, then until
 // idle.
 class Round {
  public:
   Round(std::mt19937& random, const Options& options, Totals& totals)
-      : random_(random),
+      : draws_(random),
         totals_(totals),
         plan_(random_plan()),
         options_(random_options(options.stages)),
@@ -130,8 +131,8 @@ class Round {
     std::optional<Time> tail = {};      // when the first of the call's later requests was
   };
 
-  int draw(int low, int high) { return std::uniform_int_distribution<int>(low, high)(random_); }
-  bool chance(int percent) { return draw(1, 100) <= percent; }
+  int draw(int low, int high) { return draws_.draw(low, high); }
+  bool chance(int percent) { return draws_.chance(percent); }
 
   // Rounds with the same plan find each other's pages.
   std::unique_ptr<DiskTier> make_tier(const std::string& folder) {
@@ -182,31 +183,29 @@ class Round {
         .adapter_slots = chance(50) ? draw(1, 3) : 0,
         .pipeline_stages = stages};
     if (stages > 1) options.adapter_slots = 0;
-    if (stages == 1 && chance(60)) options.images = random_images(options);
+    if (stages == 1 && !plan_.state && chance(25)) return encoder_options(options);
+    if (stages == 1 && chance(60))
+      options.images = random_images(draws_, options, plan_.state.has_value(), pieces_);
     return options;
   }
 
-  ImageOptions random_images(const SchedulerOptions& options) {
-    const int whole = options.max_num_batched_tokens - options.max_num_seqs + 1;
-    const bool sees_block = !plan_.state && whole >= 1 && chance(40);
-    const int most = sees_block ? std::min(whole, 30) : draw(1, 30);
-    return {.enabled = true,
-            .three_axes = chance(50),
-            .sees_block = sees_block,
-            .max_image_tokens = most,
-            .kept_tokens = most + draw(0, 40),
-            .pieces = [this](const PromptImage&) { return pieces_; }};
+  static SchedulerOptions encoder_options(SchedulerOptions options) {
+    options.whole_prompts = true;
+    options.enable_prefix_caching = false;
+    options.predicts = false;
+    options.adapter_slots = 0;
+    return options;
   }
 
   // Correct and wrong drafts.
   std::unique_ptr<Drafter> random_drafter() {
     if (options_.predicts) return std::make_unique<MtpDrafter>();
-    if (chance(20)) return nullptr;
+    if (options_.whole_prompts || chance(20)) return nullptr;
     return std::make_unique<FakeDrafter>(
         model_, FakeDrafter::Options{.vocab = kVocab,
                                      .right_percent = draw(0, 100),
                                      .silent_percent = draw(0, 60),
-                                     .seed = static_cast<unsigned>(random_())});
+                                     .seed = static_cast<unsigned>(draws_.number())});
   }
 
   void operation() {
@@ -274,7 +273,8 @@ class Round {
   Request random_request() {
     Request request;
     // Few prefixes, so that many prompts share one.
-    const int length = draw(1, options_.max_model_len - 1);
+    const int length = draw(
+        1, options_.whole_prompts ? options_.longest_whole_prompt() : options_.max_model_len - 1);
     const int shared = draw(0, length);
     const auto family = static_cast<unsigned>(draw(0, 3));
     for (int i = 0; i < length; ++i) {
@@ -282,7 +282,7 @@ class Round {
           i < shared ? static_cast<TokenId>((family * 7 + static_cast<unsigned>(i)) % kVocab)
                      : draw(0, kVocab - 1));
     }
-    request.n = chance(15) ? draw(2, 4) : 1;
+    request.n = chance(15) && !options_.whole_prompts ? draw(2, 4) : 1;
     request.max_tokens = draw(1, 80);
     if (chance(20)) request.min_tokens = draw(0, request.max_tokens);
     if (chance(20)) request.stop_token_ids = {draw(0, kVocab - 1)};
@@ -298,59 +298,23 @@ class Round {
     if (options_.adapter_slots > 0 && chance(70))
       request.adapter = adapters_[static_cast<size_t>(draw(0, kAdapters - 1))];
     if (chance(50)) request.sampling.temperature = 1;
-    request.sampling.seed = random_();
+    request.sampling.seed = draws_.number();
     if (chance(10)) request.sampling.prompt_logprobs = 0;
     if (chance(15)) request.sampling.repetition_penalty = 2;
     if (chance(15)) request.sampling.logprobs = 0;
     request.hash_logits = chance(15);
-    if (options_.images.enabled && chance(60)) add_images(request);
-    if (request.n == 1 && request.images.empty() && chance(20))
-      request.pooling = chance(50) ? Pooling::kMean : Pooling::kLast;
+    if (options_.images.enabled && chance(60))
+      totals_.images += add_random_images(draws_, options_.images, request);
+    if (request.n == 1 && request.images.empty() && (options_.whole_prompts || chance(20)))
+      request.pooling = std::array{Pooling::kMean, Pooling::kLast,
+                                   Pooling::kFirst}[static_cast<size_t>(draw(0, 2))];
+    if (options_.whole_prompts && length > 1 && chance(40))
+      request.second_text = draw(1, length - 1);
     if (request.pooling == Pooling::kNone && chance(35)) {
       request.constraint = std::make_shared<ToyConstraint>(
           ToyRules{.vocab = kVocab, .stop = 3, .length = draw(1, 50), .closed = chance(80)});
     }
     return request;
-  }
-
-  static PromptImage image_number(int number, int offset) {
-    return {.identifier = fmt::format("{}{}", kImage, number),
-            .offset = offset,
-            .grid_h = number % 3 + 1,
-            .grid_w = number % 4 + 1,
-            .row_breaks = number >= kWithBreaks};
-  }
-  // The tokens of a block as the fake model sees them.
-  static std::vector<TokenId> seen_block(std::span<const TokenId> tokens, const ExtraKeys& extra) {
-    std::vector<TokenId> seen(tokens.begin(), tokens.end());
-    for (const ExtraKey& key : extra) {
-      if (!key.name.starts_with(kImage)) continue;
-      const int number = std::stoi(key.name.substr(kImage.size()));
-      const PromptImage image = image_number(number, 0);
-      const std::vector<TokenId> whole =
-          fake_seen(std::vector<TokenId>(static_cast<size_t>(image.length()), -1), {image});
-      for (int i = 0; i < image.length(); ++i) {
-        const auto at = std::get<int64_t>(key.value) + i;
-        if (at >= 0 && at < std::ssize(seen) && whole[static_cast<size_t>(i)] >= 0)
-          seen[static_cast<size_t>(at)] = whole[static_cast<size_t>(i)];
-      }
-    }
-    return seen;
-  }
-
-  // Few images, so that many requests have one of them, at the same place or at another.
-  void add_images(Request& request) {
-    int at = chance(40) ? 0 : draw(0, 12);
-    const auto length = static_cast<int>(request.prompt.size());
-    for (int count = draw(1, 3); count > 0; --count) {
-      const bool breaks = !options_.images.three_axes && !options_.images.sees_block && chance(40);
-      PromptImage image = image_number(draw(0, 5) + (breaks ? kWithBreaks : 0), at);
-      if (image.rows() > options_.images.max_image_tokens || image.end() > length) break;
-      image.pixels = fake_pixels(image.identifier);
-      at = image.end() + draw(0, 5);
-      request.images.push_back(std::move(image));
-      ++totals_.images;
-    }
   }
 
   Asked& add(Request request) {
@@ -363,7 +327,8 @@ class Round {
     if (request.pooling == Pooling::kNone && chance(20)) resume(asked, request);
     validate(request, {.max_model_len = options_.max_model_len,
                        .vocab = kVocab,
-                       .max_image_tokens = options_.images.max_image_tokens});
+                       .max_image_tokens = options_.images.max_image_tokens,
+                       .max_whole_prompt = options_.longest_whole_prompt()});
     scheduler_.add(id, std::move(request));
     ++totals_.requests;
     totals_.adapted += asked.request.adapter != nullptr;
@@ -454,6 +419,7 @@ class Round {
     for (const BlockTable& table : batch.block_tables) add(table.pages);
     add(batch.rope_positions);
     add(batch.last_visible);
+    add(batch.token_types);
     add(batch.image_work.drops);
     hash = fake_mix(hash, batch.image_work.encodes);
     return hash;
@@ -470,8 +436,9 @@ class Round {
     }
     OCTAVO_CHECK(batch->rows() > 0 || !batch->image_work.empty());
     OCTAVO_CHECK(batch->rows() <= options_.step_rows());
-    check_positions(*batch);
+    check_positions(*batch, options_.whole_prompts);
     OCTAVO_CHECK(batch->sequences() <= options_.max_num_seqs);
+    check_types(*batch);
     OCTAVO_CHECK(options_.pipeline_stages == 1 || !refers_to_earlier_step(*batch));
     totals_.fingerprint = fake_mix(totals_.fingerprint, fingerprint_of(*batch));
     totals_.most_in_flight = std::max(totals_.most_in_flight, runner_.in_flight().size() + 1);
@@ -481,31 +448,18 @@ class Round {
     runner_.start(*batch);
   }
 
-  // Rows that see later ones have them in the step. Rows without an image have the same position on all
-  // axes, at most their index.
-  void check_positions(const Batch& batch) const {
-    const auto rows = static_cast<size_t>(batch.rows());
-    OCTAVO_CHECK(batch.last_visible.empty() || batch.last_visible.size() == rows);
-    OCTAVO_CHECK(batch.rope_positions.empty() || batch.rope_positions.size() == 3 * rows);
-    std::vector<bool> has_image(rows, false);
-    for (const ImageRows& part : batch.image_rows) {
-      for (int i = 0; i < part.count; ++i) has_image.at(static_cast<size_t>(part.row + i)) = true;
-    }
-    for (size_t s = 0; s + 1 < batch.cu_seqlens_q.size(); ++s) {
-      const int end = batch.context_lens[s];
-      for (auto row = static_cast<size_t>(batch.cu_seqlens_q[s]);
-           row < static_cast<size_t>(batch.cu_seqlens_q[s + 1]); ++row) {
-        if (!batch.last_visible.empty()) {
-          OCTAVO_CHECK(batch.last_visible[row] >= batch.positions[row] &&
-                       batch.last_visible[row] < end);
-          OCTAVO_CHECK(has_image[row] || batch.last_visible[row] == batch.positions[row]);
-        }
-        if (batch.rope_positions.empty() || has_image[row]) continue;
-        const int time = batch.rope_positions[row];
-        OCTAVO_CHECK(time <= batch.positions[row] && time >= 0);
-        OCTAVO_CHECK(batch.rope_positions[rows + row] == time &&
-                     batch.rope_positions[2 * rows + row] == time);
-      }
+  // The types of a prompt's rows are those of one request with its tokens.
+  void check_types(const Batch& batch) const {
+    if (!options_.whole_prompts) OCTAVO_CHECK(batch.token_types.empty());
+    for (size_t s = 0; options_.whole_prompts && s + 1 < batch.cu_seqlens_q.size(); ++s) {
+      const auto begin = static_cast<size_t>(batch.cu_seqlens_q[s]);
+      const auto count = static_cast<size_t>(batch.cu_seqlens_q[s + 1]) - begin;
+      const std::span tokens = std::span(batch.tokens).subspan(begin, count);
+      OCTAVO_CHECK(std::ranges::any_of(asked_, [&](const auto& entry) {
+        const Request& request = entry.second.request;
+        return std::ranges::equal(request.prompt, tokens) &&
+               second_text_of(batch, begin, count) == request.second_text;
+      }));
     }
   }
 
@@ -618,9 +572,14 @@ class Round {
   void end_pooled(const Update& update, const Asked& asked) {
     OCTAVO_CHECK(update.tokens.empty() && asked.prompt_logprobs == 0);
     if (*update.finish == FinishReason::kStop) {
-      OCTAVO_CHECK(update.embedding == model_.embedding(asked.request.prompt, asked.request.pooling,
-                                                        asked.request.adapter.get()));
+      const Request& request = asked.request;
+      OCTAVO_CHECK(
+          update.embedding ==
+          (options_.whole_prompts
+               ? model_.whole_embedding(request.prompt, request.second_text, request.pooling)
+               : model_.embedding(request.prompt, request.pooling, request.adapter.get())));
       ++totals_.pooled;
+      totals_.whole += options_.whole_prompts;
     }
     totals_.aborted += *update.finish == FinishReason::kAbort;
     totals_.errors += *update.finish == FinishReason::kError;
@@ -657,7 +616,7 @@ class Round {
     return effects;
   }
 
-  std::mt19937& random_;
+  RandomDraws draws_;
   Totals& totals_;
   CachePlan plan_;
   const int pieces_ = draw(1, 6);  // of the encoding of an image
@@ -677,8 +636,8 @@ class Round {
   std::vector<Time> background_admissions_;
   std::vector<Wait> waits_;
   const std::vector<std::shared_ptr<const Adapter>> adapters_ = make_adapters();
-  PageInvariants invariants_{
-      plan_, pool_, prefixes_, runner_, effects_of_adapters(), &Round::seen_block};
+  PageInvariants invariants_{plan_,           pool_, prefixes_, runner_, effects_of_adapters(),
+                             &fuzz_seen_block};
 };
 
 int run(const Options& options) {
@@ -698,6 +657,7 @@ int run(const Options& options) {
                               {"ended_with_error", totals.errors},
                               {"tokens", totals.tokens},
                               {"pooled", totals.pooled},
+                              {"pooled_whole", totals.whole},
                               {"ended_by_their_grammar", totals.constrained},
                               {"steps", totals.steps},
                               {"preemptions", totals.preemptions},

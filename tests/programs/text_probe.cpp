@@ -7,6 +7,7 @@
 //   {"vocab_size":n, "stop_tokens":[...], "templates":{"default":..., "tool_use":...}}
 //   {"op":"pre_tokenizers"}                          -> {"names":[...], "raw":[...]}
 //   {"op":"encode","bytes":hex,"add_special":bool}   -> {"ids":[...]}
+//   {"op":"encode_pair","first":hex,"second":hex,"max_tokens":n}  -> {"ids":[...], "second_text":n}
 //   {"op":"decode","ids":[...],"skip_special":bool}  -> {"text":..., "streamed":..., "deltas":n}
 //   {"op":"render","template":..., "messages":[...], "options":{...}, "tokens":{...}}  ->
 //   {"text":...}; with "size_only":true  -> {"bytes":n}, without copies of a long text
@@ -78,6 +79,7 @@ class Probe {
       return {
           {"ids", tokenizer_->encode(from_hex(request.at("bytes")), request.at("add_special"))}};
     }
+    if (op == "encode_pair") return encode_pair(request);
     if (op == "decode") return decode(request);
     if (op == "render") return render(request);
     return {{"error", "unknown op " + op}, {"kind", "probe"}};
@@ -108,6 +110,13 @@ class Probe {
     for (const std::string_view name : gguf_pre_tokenizer_names())
       found[gguf_pre_tokenizer(name).is_raw ? "raw" : "names"].push_back(name);
     return found;
+  }
+
+  ordered_json encode_pair(const ordered_json& request) const {
+    const Tokenizer::Pair pair =
+        tokenizer_->encode_pair(from_hex(request.at("first")), from_hex(request.at("second")),
+                                request.at("max_tokens").get<size_t>());
+    return {{"ids", pair.tokens}, {"second_text", pair.second_text}};
   }
 
   ordered_json decode(const ordered_json& request) const {

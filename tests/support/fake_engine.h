@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +18,8 @@
 
 #include "api/served_model.h"
 #include "scheduler/engine_loop.h"
-#include "scheduler/testing/fake_model.h"
+#include "scheduler/testing/fake_runner.h"
+#include "support/scripted_engine.h"
 #include "text/chat_template.h"
 #include "text/testing/test_vocab.h"
 
@@ -34,7 +37,9 @@ struct FakeEngineOptions {
   int max_model_len = 1024;
   int pages = 512;
   int block_tokens = 16;
-  std::string pooling;  // "last" or "mean": an embedding model
+  std::string pooling;             // "last" or "mean": an embedding model; "score": a reranker
+  std::string script = {};         // a file of answers (answer_script.h)
+  std::string chat_template = {};  // a file
 };
 
 // Delays each step, and hangs at the configured token.
@@ -62,7 +67,14 @@ class FakeSlowRunner : public StepRunner {
   bool wedged_ = false;
 };
 
-inline std::shared_ptr<const ChatTemplate> fake_chat_template() {
+inline std::shared_ptr<const ChatTemplate> fake_chat_template(const FakeEngineOptions& options) {
+  if (!options.chat_template.empty()) {
+    std::ifstream file(options.chat_template);
+    if (!file) throw SetupError(options.chat_template + ": cannot be read");
+    return ChatTemplate::from_source({.source = std::string(std::istreambuf_iterator(file), {}),
+                                      .bos_token = "<|end|>",
+                                      .eos_token = "<|end|>"});
+  }
   return ChatTemplate::from_source(
       {.source = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
                  "{% if add_generation_prompt %}assistant: {% endif %}"});
@@ -70,7 +82,18 @@ inline std::shared_ptr<const ChatTemplate> fake_chat_template() {
 
 inline std::optional<PoolingPlan> fake_pooling_of(const FakeEngineOptions& options) {
   if (options.pooling.empty()) return std::nullopt;
+  if (options.pooling == "score") return PoolingPlan{.labels = 1};
   return PoolingPlan{.kind = options.pooling == "mean" ? Pooling::kMean : Pooling::kLast};
+}
+
+// The score is the first value of the vector less the second one.
+inline std::shared_ptr<const ScoreHead> fake_score_head_of(const FakeEngineOptions& options) {
+  if (options.pooling != "score") return nullptr;
+  std::vector<float> weight(kFakeWidth);
+  weight[0] = 1;
+  weight[1] = -1;
+  return std::make_shared<const ScoreHead>(
+      ScoreHead::Layers{.out = {.rows = 1, .columns = kFakeWidth, .weight = std::move(weight)}});
 }
 
 class FakeEngine {
@@ -88,7 +111,11 @@ class FakeEngine {
                     .stop_token_ids = {kFakeEnd}},
                    prefixes_),
         fake_(model_, options.pages),
-        runner_(fake_, options_) {}
+        runner_(fake_, options_) {
+    if (options.script.empty()) return;
+    script_.emplace(options.script);
+    scripted_client_.emplace(loop_, *script_, *tokenizer_, kFakeEnd, answers_);
+  }
   ~FakeEngine() {
     loop_.stop();
     thread_.join();
@@ -96,14 +123,18 @@ class FakeEngine {
   FakeEngine(const FakeEngine&) = delete;
   FakeEngine& operator=(const FakeEngine&) = delete;
 
-  EngineClient& client() { return loop_; }
+  EngineClient& client() {
+    if (scripted_client_) return *scripted_client_;
+    return loop_;
+  }
   // What requests see of it. The engine must outlive it.
   api::ServedModel served() {
-    return {.engine = loop_,
-            .text = {tokenizer_, fake_chat_template()},
+    const auto chat_template = fake_chat_template(options_);
+    return {.engine = client(),
+            .text = {tokenizer_, chat_template},
             .grammars = std::make_shared<GrammarCompiler>(tokenizer_, tokenizer_->vocab_size(),
                                                           std::vector<TokenId>{kFakeEnd}),
-            .dialect = choose_chat_dialect({tokenizer_, fake_chat_template()}, {kFakeEnd}, {}),
+            .dialect = choose_chat_dialect({tokenizer_, chat_template}, {kFakeEnd}, {}),
             .names = {"fake", "fake/alias"},
             .root = "fake",
             .created = 1,
@@ -113,6 +144,7 @@ class FakeEngine {
             .block_tokens = options_.block_tokens,
             .fingerprint = "fp_fake",
             .pooling = fake_pooling_of(options_),
+            .score_head = fake_score_head_of(options_),
             .hidden = kFakeWidth,
             .facts = {.container = "gguf", .family = "fake", .quantization = "Q8_0"}};
   }
@@ -127,7 +159,11 @@ class FakeEngine {
   FakeModel model_{plan_, kFakeDrawnVocab};
   FakeRunner fake_;
   FakeSlowRunner runner_;
-  EngineLoop loop_{{}, prefixes_, scheduler_, runner_};
+  ScriptedAnswers answers_;
+  ScriptedRunner scripted_runner_{runner_, answers_};
+  std::optional<AnswerScript> script_;
+  EngineLoop loop_{{}, prefixes_, scheduler_, scripted_runner_};
+  std::optional<ScriptedClient> scripted_client_;
   std::thread thread_{[this] { loop_.run(); }};
 };
 

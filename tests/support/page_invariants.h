@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "cache/prefix_cache.h"
-#include "scheduler/testing/fake_model.h"
+#include "scheduler/testing/fake_runner.h"
 
 namespace octavo {
 

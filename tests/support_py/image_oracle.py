@@ -118,7 +118,9 @@ def pixtral_patches(image: Image.Image, settings: dict):
     return in_patches(pixels, side, "channel first"), pixels.shape[2] // side, pixels.shape[1] // side
 
 
-FAMILIES = {"qwen3_5": qwen_patches, "gemma4": gemma4_patches, "gemma3": gemma3_patches, "mistral3": pixtral_patches}
+FAMILIES = {
+    "qwen3_5": qwen_patches, "qwen3_vl": qwen_patches, "gemma4": gemma4_patches, "gemma3": gemma3_patches, "mistral3": pixtral_patches,
+}
 
 
 def pixels(order: dict) -> dict:

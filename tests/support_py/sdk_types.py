@@ -1,6 +1,7 @@
 """Checks responses against the SDKs' types. SDKs accept anything; here a value must match its type and have no unknown
 fields."""
 
+import functools
 import json
 from typing import Any
 
@@ -10,9 +11,14 @@ import pydantic
 UNTYPED = {("Response", "store")}
 
 
+@functools.cache
+def _adapter(kind: Any) -> pydantic.TypeAdapter:
+    return pydantic.TypeAdapter(kind)  # takes longer than its use
+
+
 def checked(kind: Any, value: Any) -> Any:
     """The value as that type (a model or a union of them)."""
-    made = pydantic.TypeAdapter(kind).validate_python(value)
+    made = _adapter(kind).validate_python(value)
     unknown = list(_unknown_fields(made, type(made).__name__))
     assert not unknown, f"fields that {kind} does not know: {unknown}"
     return made

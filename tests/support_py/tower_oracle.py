@@ -15,7 +15,10 @@ import mlx.core as mx
 import numpy as np
 from json_lines import answer_orders
 
-MODULES = {"qwen3_5": "qwen3_5", "qwen3_5_moe": "qwen3_5", "gemma4": "gemma4", "gemma3": "gemma3", "mistral3": "mistral3"}
+MODULES = {
+    "qwen3_5": "qwen3_5", "qwen3_5_moe": "qwen3_5", "qwen3_vl": "qwen3_vl", "qwen3_vl_moe": "qwen3_vl_moe", "gemma4": "gemma4",
+    "gemma3": "gemma3", "mistral3": "mistral3",
+}
 
 
 def known(cls, values: dict) -> dict:
@@ -32,6 +35,14 @@ def pixels_of(patches: np.ndarray, grid: list[int], side: int, order: str) -> np
     return patches.reshape(shape).transpose(axes).reshape(height * side, width * side, 3)
 
 
+def use_dense_activations(package: str) -> None:
+    """mlx-vlm swaps the two forms of GELU in the tower of the MoE model. In transformers both models have the same tower: tanh in the
+    MLP, erf in the mergers."""
+    tower = importlib.import_module(f"{package}.vision")
+    dense = importlib.import_module("mlx_vlm.models.qwen3_vl.vision")
+    tower.MLP, tower.PatchMerger = dense.MLP, dense.PatchMerger
+
+
 class Tower:
     def __init__(self, folder: Path):
         config = json.loads((folder / "config.json").read_text())
@@ -40,6 +51,8 @@ class Tower:
         package = f"mlx_vlm.models.{MODULES[config['model_type']]}"
         settings = importlib.import_module(f"{package}.config")
         model = importlib.import_module(f"{package}.{MODULES[config['model_type']]}")
+        if MODULES[config["model_type"]] == "qwen3_vl_moe":
+            use_dense_activations(package)
         vision_class = settings.VisionConfig
         self.vision = vision_class(**known(vision_class, config["vision_config"]))
         self.tower = model.VisionModel(self.vision)
@@ -88,9 +101,11 @@ class Tower:
         return {name: turned(value) if value.ndim >= 4 else value for name, value in weights.items()}
 
     def rows(self, patches: np.ndarray, grid: list[int]) -> mx.array:
+        """Of Qwen3-VL, the parts of each row are side by side."""
         width, height = grid
-        if self.kind == "qwen3_5":
-            return self.tower(mx.array(patches), mx.array([[1, height, width]]))[0]
+        if self.kind in ("qwen3_5", "qwen3_vl"):
+            rows, deepstack = self.tower(mx.array(patches), mx.array([[1, height, width]]))
+            return mx.concatenate([rows, *deepstack], axis=1)
         side = self.vision.patch_size
         if self.kind == "gemma4":
             # mlx-vlm's model doubles and shifts the pixels, which Octavo's patches already are.

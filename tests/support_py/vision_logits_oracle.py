@@ -33,7 +33,7 @@ def mask_of(image_of: np.ndarray, window: int, sees_images: bool) -> mx.array:
 
 
 class Prompt:
-    """ids: with placeholders. rows: of each image, [tokens, hidden]. grids: of each image, in patches."""
+    """ids: with placeholders. rows: of each image, [tokens, parts * hidden]. grids: of each image, in patches."""
 
     def __init__(self, ids: list[int], image_token: int, rows: list[mx.array], grids: list[list[int]]):
         self.ids = np.array(ids)
@@ -55,8 +55,16 @@ class Prompt:
         """[1, tokens, hidden] with the images' rows instead of the placeholders'."""
         values = np.array(embedded)
         if self.rows:
-            values[0, self.places] = np.concatenate([np.array(rows) for rows in self.rows])
+            values[0, self.places] = self.part(0, values.shape[-1])
         return mx.array(values)
+
+    def part(self, part: int, hidden: int) -> np.ndarray:
+        return np.concatenate([np.array(rows) for rows in self.rows])[:, part * hidden:(part + 1) * hidden]
+
+    def deepstack(self, hidden: int) -> list[mx.array] | None:
+        """The parts that are added after the first layers."""
+        parts = range(1, self.rows[0].shape[1] // hidden) if self.rows else []
+        return [mx.array(self.part(part, hidden)) for part in parts] or None
 
 
 class Model:
@@ -90,7 +98,7 @@ class Model:
         return Prompt(ids, self.image_token, rows, grids)
 
     def logits(self, prompt: Prompt, causal: bool = False) -> np.ndarray:
-        if self.kind == "qwen3_5":
+        if self.kind in ("qwen3_5", "qwen3_vl"):
             found = self._qwen(prompt)
         elif self.kind == "mistral3":
             found = self._mistral(prompt)
@@ -103,7 +111,10 @@ class Model:
         embedded = prompt.placed(self.text.model.embed_tokens(tokens))
         grids = mx.array([[1, height, width] for width, height in prompt.grids]) if prompt.grids else None
         positions, _ = self.text.get_rope_index(tokens, grids)
-        return self.text(tokens, inputs_embeds=embedded, position_ids=positions).logits
+        more = {}
+        if self.kind == "qwen3_vl":
+            more = {"visual_pos_masks": tokens == self.image_token, "deepstack_visual_embeds": prompt.deepstack(embedded.shape[-1])}
+        return self.text(tokens, inputs_embeds=embedded, position_ids=positions, **more).logits
 
     def _mistral(self, prompt: Prompt) -> mx.array:
         tokens = prompt.tokens()

@@ -54,12 +54,16 @@ def put(writer: gguf.GGUFWriter, key: str, value: object) -> None:
         writer.add_array(key, value)
 
 
-def quantized(found: Weights, kind: gguf.GGMLQuantizationType) -> tuple[Weights, Weights]:
-    """Returns the matrices whose rows are whole blocks, encoded, and all tensors with the values that a reader decodes. Norms may
-    have a row per group, but are never encoded."""
+def encoded_matrices(found: Weights, kind: gguf.GGMLQuantizationType) -> Weights:
+    """Returns the matrices whose rows are whole blocks, encoded. Norms may have a row per group, but are never encoded."""
     block = gguf.GGML_QUANT_SIZES[kind][0]
-    encoded = {name: gguf.quants.quantize(np.ascontiguousarray(value), kind) for name, value in found.items()
-               if value.ndim > 1 and value.shape[-1] % block == 0 and name.endswith(".weight") and not name.endswith("_norm.weight")}
+    return {name: gguf.quants.quantize(np.ascontiguousarray(value), kind) for name, value in found.items()
+            if value.ndim > 1 and value.shape[-1] % block == 0 and name.endswith(".weight") and not name.endswith("_norm.weight")}
+
+
+def quantized(found: Weights, kind: gguf.GGMLQuantizationType) -> tuple[Weights, Weights]:
+    """Returns the encoded matrices, and all tensors with the values that a reader decodes."""
+    encoded = encoded_matrices(found, kind)
     decoded = {name: gguf.quants.dequantize(value, kind).astype(np.float32).reshape(found[name].shape)
                for name, value in encoded.items()}
     return encoded, found | decoded
@@ -72,7 +76,7 @@ def write(path: Path, label: str, keys: dict, found: Weights, encoded: Weights |
     for key, value in keys.items():
         put(writer, key, value)
     if vocabulary:
-        gguf_out.describe_tokenizer(writer, Recipe(family="qwen3"))
+        gguf_out.describe_tokenizer(writer, Recipe(family="qwen3"), len(found["token_embd.weight"]))
     else:
         writer.add_tokenizer_model("none")
     for name, value in found.items():
@@ -88,9 +92,15 @@ def write(path: Path, label: str, keys: dict, found: Weights, encoded: Weights |
 
 
 def read(folder: Path, name: str) -> tuple[dict, Weights]:
-    """Returns the keys and tensors of the GGUF form of a checkpoint folder."""
+    """Returns the keys and tensors of the GGUF form of a checkpoint folder: of its text model, if it has another one, too."""
     arch = ARCHS[name]
-    config = json.loads((folder / "config.json").read_text())
-    weights = {each: np.array(value) for each, value in oracle.folder_weights(folder).items()}
+    whole = json.loads((folder / "config.json").read_text())
+    config = whole.get("text_config", whole)
+    weights = {_text_name(each): np.array(value) for each, value in oracle.folder_weights(folder).items()
+               if not each.startswith("model.visual.")}
     keys = {f"{name}.{key}": value for key, value in (common_keys(config) | arch.keys(config)).items()}
     return keys, tensors(arch, config, weights)
+
+
+def _text_name(name: str) -> str:
+    return name.replace("model.language_model.", "model.", 1)

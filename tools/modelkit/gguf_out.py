@@ -77,13 +77,14 @@ def _describe(writer: gguf.GGUFWriter, recipe: Recipe) -> None:
     writer.add_quantization_version(gguf.GGML_QUANT_VERSION)
 
 
-def describe_tokenizer(writer: gguf.GGUFWriter, recipe: Recipe) -> None:
+def describe_tokenizer(writer: gguf.GGUFWriter, recipe: Recipe, rows: int | None = None) -> None:
+    """`rows` is the number of tokens with padding; None: the recipe's."""
     family = recipe.kind
     built = tokenizer.build(family.gguf_pre, family.adds_bos)
     vocab = sorted(built.get_vocab().items(), key=lambda item: item[1])
     tokens = [text for text, _ in vocab]
     kinds = [_CONTROL if text in tokenizer.SPECIALS else _NORMAL for text in tokens]
-    padding = recipe.size.vocab - len(tokens)
+    padding = (rows or recipe.size.vocab) - len(tokens)
     tokens += [f"[PAD{len(vocab) + i}]" for i in range(padding)]
     kinds += [_UNUSED] * padding
     merges = _merges(built)

@@ -65,6 +65,9 @@ _SIGNATURES = {
     "llama_batch_free": (None, [_Batch]),
     "llama_decode": (_I32, [_POINTER, _Batch]),
     "llama_get_logits_ith": (c.POINTER(_FLOAT), [_POINTER, _I32]),
+    "llama_encode": (_I32, [_POINTER, _Batch]),
+    "llama_get_embeddings_seq": (c.POINTER(_FLOAT), [_POINTER, _I32]),
+    "llama_model_n_embd": (_I32, [_POINTER]),
     "llama_model_get_vocab": (_POINTER, [_POINTER]),
     "llama_vocab_n_tokens": (_I32, [_POINTER]),
     "llama_log_set": (None, [_LogFunction, _POINTER]),
@@ -90,13 +93,18 @@ def _checked(pointer: int | None, what: str) -> int:
     return pointer
 
 
-def _decode(context: int, prompt: list[int], vocab: int) -> np.ndarray:
-    library = _library()
-    batch = library.llama_batch_init(len(prompt), 0, 1)
+def _batch_of(prompt: list[int]) -> _Batch:
+    batch = _library().llama_batch_init(len(prompt), 0, 1)
     batch.n_tokens = len(prompt)
     for i, token in enumerate(prompt):
         batch.token[i], batch.pos[i], batch.n_seq_id[i], batch.logits[i] = token, i, 1, 1
         batch.seq_id[i][0] = 0
+    return batch
+
+
+def _decode(context: int, prompt: list[int], vocab: int) -> np.ndarray:
+    library = _library()
+    batch = _batch_of(prompt)
     try:
         if library.llama_decode(context, batch) != 0:
             raise RuntimeError(f"llama.cpp: {''.join(_messages[-4:])}")
@@ -126,3 +134,27 @@ def logits(path: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
     library.llama_free(context)
     library.llama_model_free(model)
     return answers
+
+
+def vectors(path: Path | str, prompts: list[list[int]], count: int | None = None) -> list[np.ndarray]:
+    """Returns the pooled float32 vector of each prompt of an encoder, not normalised, or its `count` scores."""
+    library = _library()
+    params = library.llama_model_default_params()
+    params.gpu_layers, params.extra_buffers = 0, False
+    model = _checked(library.llama_model_load_from_file(str(path).encode(), params), "cannot load the model")
+    settings = library.llama_context_default_params()
+    settings.n_ctx = settings.n_batch = settings.n_ubatch = _CONTEXT
+    settings.threads = settings.threads_batch = 1
+    settings.flash_attention, settings.no_perf, settings.embeddings = _OFF, True, True
+    context = _checked(library.llama_init_from_model(model, settings), "cannot make a context")
+    size = count or library.llama_model_n_embd(model)
+    found = []
+    for prompt in prompts:
+        batch = _batch_of(prompt)
+        if library.llama_encode(context, batch) != 0:
+            raise RuntimeError(f"llama.cpp: {''.join(_messages[-4:])}")
+        found.append(np.ctypeslib.as_array(library.llama_get_embeddings_seq(context, 0), (size,)).copy())
+        library.llama_batch_free(batch)
+    library.llama_free(context)
+    library.llama_model_free(model)
+    return found

@@ -18,7 +18,9 @@ mx.set_default_device(mx.cpu)
 
 MXFP4 = {"group_size": 32, "bits": 4, "mode": "mxfp4"}
 # Model types that mlx-lm implements under another name.
-MLX_LM_NAMES = {"qwen3_5_text": "qwen3_5", "qwen3_5_moe_text": "qwen3_5_moe"}
+MLX_LM_NAMES = {
+    "qwen3_5_text": "qwen3_5", "qwen3_5_moe_text": "qwen3_5_moe", "qwen3_vl_text": "qwen3", "qwen3_vl_moe_text": "qwen3_moe",
+}
 
 
 def load(config: dict, weights: dict[str, mx.array]) -> nn.Module:

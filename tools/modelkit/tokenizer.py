@@ -6,6 +6,7 @@ from pathlib import Path
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors, trainers
 
+from . import encoder_tokenizers
 from .recipe import BOS_ID, EOS_ID, Recipe, hf_config
 
 VOCAB = 480  # below the tiny models' 512: real vocabularies are padded too
@@ -66,8 +67,19 @@ def build(pre: str, adds_bos: bool, specials: tuple[str, ...] = ()) -> Tokenizer
     return tokenizer
 
 
+def _write_encoder(folder: Path, recipe: Recipe) -> None:
+    """Writes the files of an encoder, which has no chat template and no settings of generation."""
+    tokenizer = encoder_tokenizers.build(recipe.pre_tokenizer, _CORPUS, build("qwen2", False))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    config = {"tokenizer_class": "PreTrainedTokenizerFast", "clean_up_tokenization_spaces": False}
+    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=2))
+
+
 def write(folder: Path, recipe: Recipe) -> None:
     """Writes tokenizer.json, tokenizer_config.json and generation_config.json, and the settings of the image processor."""
+    if recipe.pre_tokenizer in encoder_tokenizers.KINDS:
+        _write_encoder(folder, recipe)
+        return
     tokenizer = build(recipe.pre_tokenizer, recipe.adds_bos, recipe.specials)
     tokenizer.save(str(folder / "tokenizer.json"))
     tokenizer_config = {

@@ -1,5 +1,5 @@
 # Shared by the packaging scripts, which run in the repository's root. make_stage creates build/stage with bin/octavo, lib/octavo,
-# license notices and a man page. The files are stripped and contain no paths of this machine.
+# license notices, a bill of materials and a man page. The files are stripped and contain no paths of this machine.
 #
 # OCTAVO_PACKAGE_BUILD sets a build folder to use instead of build/package; it is not rebuilt.
 set -euo pipefail
@@ -106,6 +106,7 @@ make_stage() {
   mkdir -p "$stage/share/doc/octavo" "$stage/share/man/man1"
   cp LICENSE "$stage/share/doc/octavo/"
   .venv/bin/python tools/package/third_party.py "$stage/lib/octavo" >"$stage/share/doc/octavo/THIRD_PARTY"
+  .venv/bin/python tools/package/sbom.py "$version" "$stage/lib/octavo" >"$stage/share/doc/octavo/sbom.cdx.json"
   .venv/bin/python tools/package/man_page.py "$stage/bin/octavo" >"$stage/share/man/man1/octavo.1"
   find "$stage" -type d -exec chmod 755 {} +
   find "$stage/share" "$stage/include" -type f -exec chmod 644 {} + 2>/dev/null || true

@@ -25,8 +25,9 @@ IN_PAGE = {"marked": "marked", "highlight.js": "highlight"}
 LICENSE_NAME = re.compile(r"(LICEN[CS]E|COPYING|NOTICE|UNLICENSE)", re.IGNORECASE)
 
 
-def crates() -> list[tuple[str, str, list[str]]]:
-    """Returns name and version, license expression and license texts of every crate that is linked on this platform."""
+def linked_crates() -> tuple[list[dict], dict[str, list[str]]]:
+    """Returns cargo's description of every crate that is linked on this platform, by name and version, and for each package id, that
+    of Octavo's Rust part included, the ids that it depends on."""
     host = re.search(r"host: (\S+)", subprocess.check_output(["rustc", "-vV"], text=True))[1]
     facts = json.loads(subprocess.check_output(
         ["cargo", "metadata", "--format-version=1", "--locked", f"--filter-platform={host}",
@@ -34,16 +35,23 @@ def crates() -> list[tuple[str, str, list[str]]]:
     packages = {package["id"]: package for package in facts["packages"]}
     nodes = {node["id"]: node for node in facts["resolve"]["nodes"]}
     root = facts["resolve"]["root"]
-    linked, waiting = set(), [root]
+    needs: dict[str, list[str]] = {}
+    waiting = [root]
     while waiting:
         node = waiting.pop()
-        if node in linked:
+        if node in needs:
             continue
-        linked.add(node)
-        waiting += [dep["pkg"] for dep in nodes[node]["deps"] if any(kind["kind"] is None for kind in dep["dep_kinds"])]
-    found = [packages[node] for node in linked - {root}]
+        needs[node] = [dep["pkg"] for dep in nodes[node]["deps"] if any(kind["kind"] is None for kind in dep["dep_kinds"])]
+        waiting += needs[node]
+    found = [packages[node] for node in needs if node != root]
     found.sort(key=lambda package: (package["name"], package["version"]))
-    return [(f"{package['name']} {package['version']}", package["license"] or "see license text", texts_of(package)) for package in found]
+    return found, needs
+
+
+def crates() -> list[tuple[str, str, list[str]]]:
+    """Returns name and version, license expression and license texts of every crate that is linked on this platform."""
+    return [(f"{package['name']} {package['version']}", package["license"] or "see license text", texts_of(package))
+            for package in linked_crates()[0]]
 
 
 def texts_of(package: dict) -> list[str]:
@@ -76,10 +84,14 @@ def mlx_notice() -> str:
     return path.read_text().strip()
 
 
+def shipped_names(folder: Path) -> list[str]:
+    """The names of the shipped libraries, without version and hash."""
+    return sorted({re.match(r"(lib[a-z0-9_.+-]*?[a-z0-9+])(-[0-9a-f]{8})?\.so", file.name)[1] for file in folder.glob("lib*.so*")})
+
+
 def library_notices(folder: Path) -> list[tuple[str, str]]:
     notices = {}
-    for file in sorted(folder.glob("lib*.so*")):
-        name = re.match(r"(lib[a-z0-9_.+-]*?[a-z0-9+])(-[0-9a-f]{8})?\.so", file.name)[1]
+    for name in shipped_names(folder):
         if name == "libmlx":
             notices["MLX"] = mlx_notice()
         elif name in ("liblapack", "libblas"):
@@ -87,7 +99,7 @@ def library_notices(folder: Path) -> list[tuple[str, str]]:
         elif name in SHIPPED:
             notices[name] = debian_notice(SHIPPED[name])
         elif name != "liboctavo":
-            sys.exit(f"third_party: no license notice for {file.name}; add it to tools/package/third_party.py")
+            sys.exit(f"third_party: no license notice for {name}; add it to tools/package/third_party.py")
     return list(notices.items())
 
 

@@ -25,8 +25,9 @@ fill_package() {
 
 fill_metadata() {
   local info=$tree/octavo-$version.dist-info platform=$1
-  mkdir -p "$info/licenses"
-  cp "$stage/share/doc/octavo"/* "$info/licenses/"
+  mkdir -p "$info/licenses" "$info/sboms"
+  cp "$stage/share/doc/octavo"/{LICENSE,THIRD_PARTY} "$info/licenses/"
+  cp "$stage/share/doc/octavo/sbom.cdx.json" "$info/sboms/"
   cat >"$info/METADATA" <<TEXT
 Metadata-Version: 2.4
 Name: octavo

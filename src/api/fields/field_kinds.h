@@ -29,6 +29,11 @@ inline Json integer_schema(int64_t low, int64_t high) {
 inline Json number_schema(double low, double high) {
   return {{"type", "number"}, {"minimum", low}, {"maximum", high}};
 }
+inline Json one_of_schema(std::initializer_list<const char*> values) {
+  Json schema = {{"type", "string"}, {"enum", Json::array()}};
+  for (const char* value : values) schema["enum"].push_back(value);
+  return schema;
+}
 inline Json tokens_schema() { return {{"type", "array"}, {"items", integer_schema(0, kMaxInt)}}; }
 inline Json filled_tokens_schema() {
   Json schema = tokens_schema();

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <array>
+#include <charconv>
 #include <utility>
 #include <vector>
 
@@ -116,6 +118,14 @@ std::string json_string(std::string_view text) {
   std::string out;
   append_json_string(out, text);
   return out;
+}
+
+void append_json_number(std::string& out, float value) {
+  std::array<char, 32> digits;
+  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+  const std::string_view number(digits.data(), end.ptr);
+  out += number;
+  if (number.find_first_of(".e") == std::string_view::npos) out += ".0";
 }
 
 std::string dump(const Json& json) {

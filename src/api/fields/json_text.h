@@ -27,6 +27,10 @@ Json parse_object(std::string_view body);
 std::string json_string(std::string_view text);
 void append_json_string(std::string& out, std::string_view text);
 
+// The shortest decimal that parses to the same float, with a point or exponent so that parsers read
+// a float. The value must be finite.
+void append_json_number(std::string& out, float value);
+
 // Compact; invalid UTF-8 is replaced.
 std::string dump(const Json& json);
 

@@ -72,6 +72,13 @@ std::string to_string(const Json& value, const std::string& field, size_t max_by
   return text;
 }
 
+bool to_choice(const Json& value, const std::string& field, const char* first, const char* second) {
+  if (value == first) return false;
+  if (value != second)
+    refuse(field, fmt::format("must be \"{}\" or \"{}\", not {}", first, second, shown(value)));
+  return true;
+}
+
 std::vector<TokenId> to_tokens(const Json& value, const std::string& field) {
   if (!value.is_array())
     refuse(field, fmt::format("must be a list of token ids, not {}", shown(value)));

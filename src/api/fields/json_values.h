@@ -20,6 +20,8 @@ int to_int(const Json& value, const std::string& field, int low, int high);
 float to_number(const Json& value, const std::string& field, double low, double high);
 std::string to_string(const Json& value, const std::string& field, size_t max_bytes);
 std::vector<TokenId> to_tokens(const Json& value, const std::string& field);
+// Returns whether the value is `second`; it must be one of the two.
+bool to_choice(const Json& value, const std::string& field, const char* first, const char* second);
 
 // The value, shortened for error messages.
 std::string shown(const Json& value);

@@ -140,7 +140,10 @@ std::vector<PromptImage> ImageReader::read(std::span<const ImageSource> sources,
       images.push_back(
           read_one(source, std::as_bytes(std::span(*source.file)), taken, preparation));
     } else {
-      images.push_back(read_one(source, fetch(source, preparation), taken, preparation));
+      const std::vector<std::byte> file = fetch(source, preparation);
+      // Counted as well: many may wait for their turn to be decoded.
+      const ImageMemory::Lease lease = take(file.size(), taken, source.field);
+      images.push_back(read_one(source, file, taken + file.size(), preparation));
     }
     taken += images.back().pixels->resized.rgb.size();
   }

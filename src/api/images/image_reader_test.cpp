@@ -131,6 +131,23 @@ TEST(ImageReader, FetchesUrls) {
               HasSubstr("--allowed-media-domains"));
 }
 
+TEST(ImageReader, CountsFetchedFilesWhileTheyAreRead) {
+  const size_t file_bytes = sample_bytes("png_rgba").size();
+  constexpr size_t kPixelBytes = 20 * 16 * 3;
+  const ImageSource image{.field = "part", .url = "https://host/a.png"};
+  const auto reader_with = [&](size_t memory_bytes) {
+    return ImageReader(kQwenSettings, memory_bytes, std::make_shared<const OneFile>());
+  };
+  EXPECT_THAT(refusal_of([&] { read(reader_with(file_bytes - 1), image); }),
+              HasSubstr("400 part: the images of the request take more than"));
+  EXPECT_THAT(refusal_of([&] { read(reader_with(file_bytes + kPixelBytes - 1), image); }),
+              HasSubstr("400 part: the images of the request take more than"));
+  const ImageReader reader = reader_with(file_bytes + kPixelBytes);
+  const PromptImage held = read(reader, image);
+  EXPECT_EQ(reader.memory_taken(), kPixelBytes);
+  EXPECT_THAT(refusal_of([&] { read(reader, image); }), HasSubstr("429 part"));
+}
+
 TEST(ImageReader, StopsWithTheRequest) {
   std::stop_source stop;
   stop.request_stop();

@@ -7,9 +7,9 @@
 #include <string_view>
 #include <utility>
 
-#include "api/fields/base64.h"
 #include "api/fields/field_kinds.h"
 #include "api/images/image_settings.h"
+#include "base/base64.h"
 
 namespace octavo::api {
 namespace {

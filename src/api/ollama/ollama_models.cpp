@@ -39,6 +39,7 @@ uint64_t memory_row(const ServedModel& model, std::string_view name) {
 }
 
 Json capabilities_of(const ServedModel& model) {
+  if (model.score_head) return Json::array();
   if (model.pooling) return Json::array({"embedding"});
   Json capabilities = Json::array({"completion"});
   if (model.images && model.text.chat_template) capabilities.push_back("vision");

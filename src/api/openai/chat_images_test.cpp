@@ -4,12 +4,12 @@
 
 #include <algorithm>
 
-#include "api/fields/base64.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/token_requests.h"
 #include "api/render_format.h"
 #include "api/testing/image_model.h"
 #include "api/testing/refusals.h"
+#include "base/base64.h"
 #include "vision/testing/sample_bytes.h"
 
 namespace octavo::api {

@@ -7,6 +7,7 @@
 #include "api/openai/chat_images.h"
 #include "api/openai/chat_input.h"
 #include "api/openai/chat_output.h"
+#include "api/openai/chat_turns.h"
 #include "api/openai/tool_prompt.h"
 #include "api/resume.h"
 #include "base/error.h"
@@ -76,6 +77,25 @@ FieldTable<ChatRequest> refused_chat_fields() {
           "chat_template",
           "templates in requests are not trusted; the model's own template is used"),
   };
+}
+
+// Agents send system messages within the conversation, several user messages in a row, and functions
+// without parameters. A template that refuses them gets alternating turns and empty parameters.
+std::string render_turns(const Json& messages, const RenderOptions& options,
+                         const ServedModel& model, const Preparation& preparation) {
+  const ChatTemplate& chat_template = *model.text.chat_template;
+  try {
+    return chat_template.render(messages, options);
+  } catch (const RequestError& error) {
+    if (error.param() != "messages") throw;
+    const Json turns = with_alternating_turns(messages);
+    Json tools = with_empty_parameters(options.tools);
+    if (turns.is_null() && tools.is_null()) throw;
+    preparation.check();
+    RenderOptions changed = options;
+    if (!tools.is_null()) changed.tools = std::move(tools);
+    return chat_template.render(turns.is_null() ? messages : turns, changed);
+  }
 }
 
 }  // namespace
@@ -157,7 +177,7 @@ PromptText render_chat(const ChatPromptRequest& request, const ServedModel& mode
   preparation.check();
   options.stop = preparation.stop;
   const auto render = [&](const Json& shown) {
-    std::string text = model.text.chat_template->render(shown, options);
+    std::string text = render_turns(shown, options, model, preparation);
     restore_marker(text, prompt.marker);
     return text;
   };

@@ -1,28 +1,11 @@
 #include "api/openai/embedding_format.h"
 
-#include <array>
 #include <bit>
-#include <charconv>
 #include <chrono>
-#include <string_view>
 
-#include "api/fields/base64.h"
+#include "base/base64.h"
 
 namespace octavo::api {
-namespace {
-
-// The shortest decimal that parses to the same float, with a point or exponent so that parsers read
-// a float.
-void append_number(std::string& out, float value) {
-  std::array<char, 32> digits;
-  const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), value);
-  const std::string_view number(digits.data(), end.ptr);
-  out += number;
-  if (number.find_first_of(".e") == std::string_view::npos) out += ".0";
-}
-
-}  // namespace
-
 void append_embedding(std::string& out, std::span<const float> vector, bool base64) {
   if (base64) {
     static_assert(std::endian::native == std::endian::little);
@@ -33,7 +16,7 @@ void append_embedding(std::string& out, std::span<const float> vector, bool base
   }
   out += '[';
   for (const float value : vector) {
-    append_number(out, value);
+    append_json_number(out, value);
     out += ',';
   }
   out.back() = ']';
@@ -46,11 +29,7 @@ std::string EmbeddingFormat::whole(const std::vector<OutputEvent>& answers, cons
                      {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
                      {"model", model_.answer_name(job_.engine.adapter.get())},
                      {"system_fingerprint", model_.answer_fingerprint(job_.engine.adapter.get())},
-                     {"usage",
-                      {{"prompt_tokens", usage.prompt_tokens},
-                       {"total_tokens", usage.prompt_tokens},
-                       {"completion_tokens", 0},
-                       {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}}}};
+                     {"usage", pooled_usage_json(usage)}};
   std::string out = dump(head);
   out.back() = ',';  // more members follow
   out += "\"data\":[";
@@ -66,6 +45,21 @@ std::string EmbeddingFormat::whole(const std::vector<OutputEvent>& answers, cons
   return out;
 }
 
+Json pooled_usage_json(const Usage& usage) {
+  return {{"prompt_tokens", usage.prompt_tokens},
+          {"total_tokens", usage.prompt_tokens},
+          {"completion_tokens", 0},
+          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
+}
+
+Json pooled_usage_schema() {
+  const Json integer = {{"type", "integer"}};
+  return {{"type", "object"},
+          {"properties",
+           {{"prompt_tokens", integer}, {"total_tokens", integer}, {"completion_tokens", integer}}},
+          {"required", {"prompt_tokens", "total_tokens"}}};
+}
+
 Json embedding_schema() {
   const auto typed = [](const char* type) { return Json{{"type", type}}; };
   const Json numbers = {{"type", "array"}, {"items", typed("number")}};
@@ -75,12 +69,6 @@ Json embedding_schema() {
                         {"index", typed("integer")},
                         {"embedding", {{"anyOf", {numbers, typed("string")}}}}}},
                       {"required", {"object", "index", "embedding"}}};
-  const Json usage = {{"type", "object"},
-                      {"properties",
-                       {{"prompt_tokens", typed("integer")},
-                        {"total_tokens", typed("integer")},
-                        {"completion_tokens", typed("integer")}}},
-                      {"required", {"prompt_tokens", "total_tokens"}}};
   return {{"type", "object"},
           {"properties",
            {{"id", typed("string")},
@@ -89,7 +77,7 @@ Json embedding_schema() {
             {"model", typed("string")},
             {"system_fingerprint", typed("string")},
             {"data", {{"type", "array"}, {"items", entry}}},
-            {"usage", usage}}},
+            {"usage", pooled_usage_schema()}}},
           {"required", {"object", "model", "data", "usage"}}};
 }
 

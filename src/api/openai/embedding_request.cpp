@@ -13,20 +13,6 @@ namespace {
 
 constexpr size_t kMaxInputs = 2048;  // OpenAI's limit
 
-Json choice_schema(std::initializer_list<const char*> names) {
-  Json schema = {{"type", "string"}, {"enum", Json::array()}};
-  for (const char* name : names) schema["enum"].push_back(name);
-  return schema;
-}
-
-// Returns whether the value is `second`; refuses anything but the two.
-bool to_choice(const Json& value, const std::string& field, const char* first, const char* second) {
-  if (value == first) return false;
-  if (value != second)
-    refuse(field, fmt::format("must be \"{}\" or \"{}\", not {}", first, second, shown(value)));
-  return true;
-}
-
 FieldTable<EmbeddingRequest> vector_fields() {
   return {
       used<EmbeddingRequest>("model", string_schema(kMaxNameBytes), "A model listed by /v1/models",
@@ -41,7 +27,7 @@ FieldTable<EmbeddingRequest> vector_fields() {
                   EmbeddingRequest& t) { t.input = to_prompts(v, "input", kMaxInputs); },
        .required = true},
       used<EmbeddingRequest>(
-          "encoding_format", choice_schema({"float", "base64"}),
+          "encoding_format", one_of_schema({"float", "base64"}),
           "float: a list of numbers; base64: little-endian 32-bit floats in base64",
           [](const Json& v, EmbeddingRequest& t) {
             t.base64 = to_choice(v, "encoding_format", "float", "base64");
@@ -60,27 +46,15 @@ FieldTable<EmbeddingRequest> vector_fields() {
 }
 
 FieldTable<EmbeddingRequest> text_fields() {
-  return {
-      used<EmbeddingRequest>("truncate_prompt_tokens",
-                             {{"anyOf", {integer_schema(-1, -1), integer_schema(1, kMaxInt)}}},
-                             "Truncate longer texts to this many tokens; -1: to as many as fit",
-                             [](const Json& v, EmbeddingRequest& t) {
-                               t.truncate_prompt_tokens =
-                                   to_int(v, "truncate_prompt_tokens", -1, kMaxInt);
-                               if (*t.truncate_prompt_tokens == 0)
-                                 refuse("truncate_prompt_tokens", "must not be 0");
-                             }),
-      used<EmbeddingRequest>("truncation_side", choice_schema({"right", "left"}),
-                             "Side that is truncated: right (the default) keeps the beginning",
-                             [](const Json& v, EmbeddingRequest& t) {
-                               t.keep_end = to_choice(v, "truncation_side", "right", "left");
-                             }),
-      used<EmbeddingRequest>("add_special_tokens", boolean_schema(),
-                             "Add the tokenizer's special tokens; on by default",
-                             [](const Json& v, EmbeddingRequest& t) {
-                               t.add_special_tokens = to_bool(v, "add_special_tokens");
-                             }),
-  };
+  FieldTable<EmbeddingRequest> fields;
+  add_fields(fields, truncation_fields(),
+             [](EmbeddingRequest& t) -> Truncation& { return t.truncation; });
+  fields.push_back(used<EmbeddingRequest>("add_special_tokens", boolean_schema(),
+                                          "Add the tokenizer's special tokens; on by default",
+                                          [](const Json& v, EmbeddingRequest& t) {
+                                            t.add_special_tokens = to_bool(v, "add_special_tokens");
+                                          }));
+  return fields;
 }
 
 FieldTable<EmbeddingRequest> refused_fields() {
@@ -117,23 +91,6 @@ int dimensions_of(const EmbeddingRequest& request, const ServedModel& model) {
   return asked;
 }
 
-// Truncates to `keep` tokens. Special tokens around the text stay: models may pool the last one.
-std::vector<TokenId> encode_cut(const std::string& text, size_t keep,
-                                const EmbeddingRequest& request, const Tokenizer& tokenizer) {
-  const std::vector<TokenId> whole = tokenizer.encode(text, request.add_special_tokens);
-  if (whole.size() <= keep) return whole;
-  std::vector<TokenId> bare = tokenizer.encode(text, false);
-  const auto found = std::ranges::search(whole, bare);
-  const size_t around = whole.size() - bare.size();
-  if (around >= keep) refuse("truncate_prompt_tokens", "leaves no tokens for the text");
-  std::vector<TokenId> cut(whole.begin(), found.begin());
-  const auto kept = static_cast<std::ptrdiff_t>(keep - around);
-  cut.insert(cut.end(), request.keep_end ? bare.end() - kept : bare.begin(),
-             request.keep_end ? bare.end() : bare.begin() + kept);
-  cut.insert(cut.end(), found.end(), whole.end());
-  return cut;
-}
-
 void cut(std::vector<TokenId>& tokens, size_t keep, bool keep_end) {
   if (tokens.size() <= keep) return;
   if (keep_end) tokens.erase(tokens.begin(), tokens.end() - static_cast<std::ptrdiff_t>(keep));
@@ -159,6 +116,11 @@ EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model,
   if (!model.pooling)
     refuse("model",
            "this server generates text; start it with --runner pooling to serve embeddings");
+  if (model.score_head)
+    refuse(
+        "model",
+        "this server runs a model that scores texts; use /v1/rerank or /v1/score, or start it with "
+        "an embedding model");
   EmbeddingRequest request;
   IgnoredFields ignored = read_fields(body, embedding_fields(), request);
   EmbeddingJob job;
@@ -170,24 +132,25 @@ EmbeddingJob prepare_embedding(const Json& body, const ServedModel& model,
   job.base64 = request.base64;
   job.form = {.dimensions = dimensions_of(request, model),
               .normalize = request.use_activation.value_or(model.pooling->normalize)};
-  const bool cuts = request.truncate_prompt_tokens.has_value();
-  const int limit = request.truncate_prompt_tokens.value_or(-1);
-  const auto keep = static_cast<size_t>(limit < 0 ? model.max_model_len : limit);
+  job.prompts_field = "input";
+  const std::optional<size_t> keep = request.truncation.keep(model);
+  const int limit = model.longest_pooled();
   const Tokenizer& tokenizer = *model.text.tokenizer;
   for (const std::string& text : request.input.texts) {
     preparation.check();
-    if (cuts) {
+    if (keep) {
       check_countable(text, model, "input");
     } else {
-      check_length(text, model.max_model_len, model, "input");
+      check_length(text, limit, model, "input");
     }
-    add_prompt(job,
-               {.tokens = cuts ? encode_cut(text, keep, request, tokenizer)
-                               : tokenizer.encode(text, request.add_special_tokens)},
-               model, "input");
+    std::vector<TokenId> tokens = tokenizer.encode(text, request.add_special_tokens);
+    if (keep && tokens.size() > *keep)
+      tokens = without_excess(std::move(tokens), tokenizer.encode(text, false), *keep,
+                              request.truncation.keep_end);
+    add_prompt(job, {.tokens = std::move(tokens)}, model, "input");
   }
   for (std::vector<TokenId>& tokens : request.input.tokens) {
-    if (cuts) cut(tokens, keep, request.keep_end);
+    if (keep) cut(tokens, *keep, request.truncation.keep_end);
     add_prompt(job, {.tokens = std::move(tokens)}, model, "input");
   }
   return job;

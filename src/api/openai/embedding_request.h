@@ -3,6 +3,7 @@
 
 #include "api/fields/prompt_list.h"
 #include "api/generation_request.h"
+#include "api/openai/truncation.h"
 #include "generation/embedding.h"
 
 namespace octavo::api {
@@ -13,8 +14,7 @@ struct EmbeddingRequest {
   bool base64 = false;
   std::optional<int> dimensions = {};
   std::optional<bool> use_activation = {};
-  std::optional<int> truncate_prompt_tokens = {};  // -1: as many as fit
-  bool keep_end = false;                           // truncate at the beginning
+  Truncation truncation = {};
   bool add_special_tokens = true;
   std::string request_id = {};
   Request engine = {};  // fields without model-dependent defaults; no prompt

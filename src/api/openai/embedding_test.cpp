@@ -3,12 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/fields/base64.h"
 #include "api/openai/chat_request.h"
 #include "api/openai/completion_request.h"
 #include "api/openai/embedding_format.h"
 #include "api/testing/refusals.h"
 #include "api/testing/test_model.h"
+#include "base/base64.h"
 #include "base/error.h"
 
 namespace octavo::api {

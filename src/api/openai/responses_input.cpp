@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/fields/base64.h"
+#include "base/base64.h"
 #include "text/utf8.h"
 
 namespace octavo::api {

@@ -3,6 +3,7 @@
 #include <utility>
 #include <vector>
 
+#include "api/openai/chat_turns.h"
 #include "text/dialects/call_text.h"
 
 namespace octavo::api {
@@ -54,11 +55,6 @@ std::string calls_as_text(const Json& message, const ToolDialect& dialect) {
 
 Json as_text_part(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
 
-// A text, or the list of parts of a message with images, as such a list.
-Json as_parts(Json content) {
-  return content.is_array() ? content : Json::array({as_text_part(content.get<std::string>())});
-}
-
 // The content of a result as that of a user message.
 Json response_of(const Json& content) {
   const std::string open = "<tool_response>\n";
@@ -68,25 +64,6 @@ Json response_of(const Json& content) {
   parts.insert(parts.begin(), as_text_part(open));
   parts.push_back(as_text_part(close));
   return parts;
-}
-
-// Joins consecutive user messages: many templates require alternating turns.
-void append(Json& messages, Json message) {
-  const auto can_join = [](const Json& one) {
-    return one["role"] == "user" && (one["content"].is_string() || one["content"].is_array());
-  };
-  if (messages.empty() || !can_join(message) || !can_join(messages.back())) {
-    messages.push_back(std::move(message));
-    return;
-  }
-  Json& content = messages.back()["content"];
-  if (content.is_string() && message["content"].is_string()) {
-    content.get_ref<std::string&>() += '\n' + message["content"].get<std::string>();
-    return;
-  }
-  content = as_parts(std::move(content));
-  content.push_back(as_text_part("\n"));
-  for (Json& part : as_parts(std::move(message["content"]))) content.push_back(std::move(part));
 }
 
 }  // namespace
@@ -130,7 +107,7 @@ Json with_tools_as_text(const Json& messages, const Json& tools, const ToolDiale
     const bool from_tool = message["role"] == "tool";
     const bool after_tool = &message != &messages.front() && (&message)[-1]["role"] == "tool";
     if (from_tool || after_tool) {
-      append(shown, std::move(copy));
+      append_turn(shown, std::move(copy));  // many templates require alternating turns
     } else {
       shown.push_back(std::move(copy));
     }

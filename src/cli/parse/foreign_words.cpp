@@ -13,6 +13,8 @@ constexpr auto kRefused = ForeignMeaning::kRefused;
 constexpr std::string_view kOneDevice = "octavo runs a model on one device";
 constexpr std::string_view kNoLora =
     "octavo serve takes PEFT and mlx-lm adapters: --enable-lora --lora-modules name=FOLDER";
+constexpr std::string_view kNoRerankFlag =
+    "a reranker needs no flag, and --runner pooling compares texts with any other model";
 constexpr std::string_view kVisionInFolder =
     "octavo reads the vision tower of a model's folder of safetensors";
 constexpr std::string_view kWholeModel =
@@ -141,6 +143,8 @@ constexpr std::array kForeignFlags = {
     ForeignFlag{"--no-conversation", "", kAlias, "--raw"},
     ForeignFlag{"--embedding", "", kRefused, "use --runner pooling"},
     ForeignFlag{"--embeddings", "", kRefused, "use --runner pooling"},
+    ForeignFlag{"--rerank", "", kRefused, kNoRerankFlag},
+    ForeignFlag{"--reranking", "", kRefused, kNoRerankFlag},
     ForeignFlag{"--lora", "*", kRefused, kNoLora},
     ForeignFlag{"--grammar", "*", kRefused, "send structured_outputs with each request"},
     ForeignFlag{"--mmproj", "*", kRefused, kVisionInFolder},

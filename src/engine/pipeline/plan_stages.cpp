@@ -44,7 +44,7 @@ class StageDivider {
         specs_(model.plan.cache_specs(model.dtype, options.kv_format)),
         layers_(static_cast<int>(model.plan.layers.size())) {
     for (const CacheSpec& spec : specs_)
-      cache_bytes_.push_back(usual_cache_bytes(spec, usual_load(options)));
+      cache_bytes_.push_back(usual_cache_bytes(spec, usual_load(model, options)));
   }
 
   // How many stages the model can have at most.

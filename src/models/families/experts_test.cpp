@@ -52,6 +52,20 @@ TEST(Experts, Qwen3ConfigsSelectTheLayers) {
   EXPECT_EQ(moe.shared_intermediate, 0);
 }
 
+TEST(Experts, Qwen3VlRenormalizesAndMayHaveTurnedTensors) {
+  Json json = qwen3_moe({{"model_type", "qwen3_vl_moe"}, {"mlp_only_layers", {0}}});
+  const DecoderPlan plan = plan_of(json);
+  EXPECT_EQ(plan.family, "qwen3_vl_moe");
+  EXPECT_THAT(sparse_layers(plan), ElementsAre(false, true, true, true));
+  EXPECT_TRUE(plan.layers[1].moe()->may_be_turned);
+  EXPECT_FALSE(plan_of(qwen3_moe()).layers[0].moe()->may_be_turned);
+  EXPECT_FALSE(plan.ropes.at(0).axes.empty());
+  json.erase("norm_topk_prob");
+  EXPECT_TRUE(plan_of(json).layers[1].moe()->choice.renormalize);
+  json["norm_topk_prob"] = false;
+  EXPECT_THAT(plan_error_of(json), HasSubstr("norm_topk_prob"));
+}
+
 TEST(Experts, GptOssHasSinksAndAWindowInEveryOtherLayer) {
   const DecoderPlan plan = plan_of(gpt_oss());
   EXPECT_EQ(plan.layers[0].attention().window, 128);

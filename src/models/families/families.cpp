@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <array>
 
 #include "base/error.h"
@@ -17,6 +18,7 @@ struct Family {
 };
 
 constexpr auto kFamilies = std::to_array<Family>({
+    {"bert", plan_bert},
     {"deepseek_v2", plan_deepseek_v2},
     {"deepseek_v3", plan_deepseek_v3},
     {"gemma2", plan_gemma2},
@@ -38,7 +40,9 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"mistral", plan_mistral},
     {"mistral3", plan_mistral},
     {"mixtral", plan_mixtral},
+    {"modernbert", plan_modernbert},
     {"nemotron_h", plan_nemotron_h},
+    {"nomic_bert", plan_nomic_bert},
     {"olmo2", plan_olmo2},
     {"olmo3", plan_olmo3},
     {"phi3", plan_phi3},
@@ -51,8 +55,17 @@ constexpr auto kFamilies = std::to_array<Family>({
     {"qwen3_5_text", plan_qwen3_5},
     {"qwen3_moe", plan_qwen3_moe},
     {"qwen3_next", plan_qwen3_next},
+    {"qwen3_vl", plan_qwen3_vl},
+    {"qwen3_vl_moe", plan_qwen3_vl_moe},
+    {"qwen3_vl_moe_text", plan_qwen3_vl_moe},
+    {"qwen3_vl_text", plan_qwen3_vl},
+    {"roberta", plan_roberta},
     {"smollm3", plan_smollm3},
+    {"xlm-roberta", plan_xlm_roberta},
 });
+
+constexpr auto kEncoders =
+    std::to_array<std::string_view>({"bert", "modernbert", "nomic_bert", "roberta", "xlm-roberta"});
 
 // A mixture of experts may have no intermediate_size, unless one of its layers is dense.
 void require_widths(const Config& config, const DecoderPlan& plan) {
@@ -64,6 +77,10 @@ void require_widths(const Config& config, const DecoderPlan& plan) {
 }
 
 }  // namespace
+
+bool is_encoder_type(std::string_view model_type) {
+  return std::ranges::find(kEncoders, model_type) != kEncoders.end();
+}
 
 std::vector<std::string> known_model_types() {
   std::vector<std::string> types;

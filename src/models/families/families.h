@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "models/decoder_plan.h"
@@ -12,10 +13,14 @@ namespace octavo {
 // if it is unknown, or names the unsupported field.
 DecoderPlan plan_model(const Config& config);
 
+// True for models whose rows see the whole prompt, and which generate nothing.
+bool is_encoder_type(std::string_view model_type);
+
 // Every supported model_type.
 std::vector<std::string> known_model_types();
 
 // One per family file.
+DecoderPlan plan_bert(const Config& config);
 DecoderPlan plan_deepseek_v2(const Config& config);
 DecoderPlan plan_deepseek_v3(const Config& config);
 DecoderPlan plan_glm4_moe_lite(const Config& config);
@@ -33,7 +38,9 @@ DecoderPlan plan_llama(const Config& config);
 DecoderPlan plan_minicpm3(const Config& config);
 DecoderPlan plan_mistral(const Config& config);
 DecoderPlan plan_mixtral(const Config& config);
+DecoderPlan plan_modernbert(const Config& config);
 DecoderPlan plan_nemotron_h(const Config& config);
+DecoderPlan plan_nomic_bert(const Config& config);
 DecoderPlan plan_olmo2(const Config& config);
 DecoderPlan plan_olmo3(const Config& config);
 DecoderPlan plan_phi3(const Config& config);
@@ -43,6 +50,10 @@ DecoderPlan plan_qwen3(const Config& config);
 DecoderPlan plan_qwen3_moe(const Config& config);
 DecoderPlan plan_qwen3_5(const Config& config);
 DecoderPlan plan_qwen3_next(const Config& config);
+DecoderPlan plan_qwen3_vl(const Config& config);
+DecoderPlan plan_qwen3_vl_moe(const Config& config);
+DecoderPlan plan_roberta(const Config& config);
 DecoderPlan plan_smollm3(const Config& config);
+DecoderPlan plan_xlm_roberta(const Config& config);
 
 }  // namespace octavo

@@ -41,7 +41,7 @@ DecoderPlan plan_gemma3(const Config& given) {
     attention.scale = 1 / std::sqrt(static_cast<float>(config.positive("query_pre_attn_scalar")));
     attention.soft_cap = static_cast<float>(config.number_or("attn_logit_softcapping", 0, 0));
     attention.qk_norm = true;
-    attention.sees_images = true;
+    attention.sees_later = true;
     attention.qkv_bias = attention.output_bias = bias;
     attention.rope = sliding[i] ? 1 : 0;
     if (sliding[i]) attention.window = config.integer("sliding_window");

@@ -82,7 +82,7 @@ void plan_layers(const Config& config, DecoderPlan& plan) {
     attention.qkv_bias = attention.output_bias = config.boolean_or("attention_bias", false);
     attention.window = config.integer("sliding_window");
     attention.rope = 1;
-    attention.sees_images = sees_images && sliding[i];
+    attention.sees_later = sees_images && sliding[i];
     if (!sliding[i]) make_full(config, attention);
     layer.scalar = "layer_scalar";
     if (config.boolean_or("enable_moe_block", false)) {

@@ -132,6 +132,21 @@ std::vector<Json> whole_configs() {
                                {"routed_scaling_factor", 2.5}}),
       base_json("smollm3", {{"no_rope_layer_interval", 4}}),
       base_json("olmo3", {{"rope_scaling", yarn}}),
+      base_json("bert", {{"type_vocab_size", 2}, {"layer_norm_eps", 1e-12}}),
+      base_json("xlm-roberta", {{"pad_token_id", 1}, {"type_vocab_size", 1}}),
+      base_json("modernbert", {{"norm_eps", 1e-5},
+                               {"local_attention", 32},
+                               {"global_attn_every_n_layers", 3},
+                               {"global_rope_theta", 160000.0},
+                               {"local_rope_theta", 10000.0}}),
+      base_json("nomic_bert", {{"n_embd", 64},
+                               {"n_head", 4},
+                               {"n_layer", 4},
+                               {"n_inner", 128},
+                               {"n_positions", 512},
+                               {"max_trained_positions", 256},
+                               {"layer_norm_epsilon", 1e-12},
+                               {"rotary_emb_base", 1000}}),
       latent_json("deepseek_v3"),
   };
   configs.back()["rope_scaling"] = yarn;
@@ -145,6 +160,7 @@ std::vector<Json> whole_configs() {
 void expect_sound(const AttentionPlan& plan) {
   EXPECT_TRUE(std::isfinite(plan.scale) && plan.scale > 0) << plan.scale;
   EXPECT_TRUE(std::isfinite(plan.soft_cap) && plan.soft_cap >= 0) << plan.soft_cap;
+  EXPECT_TRUE(plan.window_after >= 0 && (plan.window_after == 0 || plan.window > 0));
   EXPECT_TRUE(plan.window >= 0 && plan.head_dim % 8 == 0 && plan.head_dim <= 1024);
   EXPECT_TRUE(plan.kv_heads > 0 && plan.heads % plan.kv_heads == 0);
   EXPECT_TRUE(std::isfinite(plan.position_beta) && plan.position_period >= 1);
@@ -172,6 +188,13 @@ void expect_sound(const DecoderPlan& plan) {
   for (const float scale : {plan.embedding_scale, plan.residual_scale, plan.logit_scale})
     EXPECT_TRUE(std::isfinite(scale) && scale > 0) << scale;
   EXPECT_TRUE(std::isfinite(plan.final_soft_cap) && plan.final_soft_cap >= 0);
+  if (plan.encoder) {
+    const EncoderPlan& encoder = *plan.encoder;
+    EXPECT_TRUE(encoder.first_position >= 0 && plan.max_context > 0);
+    EXPECT_TRUE(encoder.positions.empty() ||
+                encoder.first_position + plan.max_context <= encoder.position_rows);
+    EXPECT_TRUE(encoder.token_types.empty() || encoder.type_rows > 0);
+  }
   for (const RopePlan& rope : plan.ropes) {
     EXPECT_TRUE(std::isfinite(rope.magnitude) && rope.magnitude > 0) << rope.magnitude;
     for (const float frequency : rope.inverse_frequencies)

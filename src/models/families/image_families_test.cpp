@@ -46,7 +46,7 @@ Json three_sections(const Json& sections) {
 
 std::vector<bool> seeing(const DecoderPlan& plan) {
   std::vector<bool> found;
-  for (const auto& layer : plan.layers) found.push_back(layer.attention().sees_images);
+  for (const auto& layer : plan.layers) found.push_back(layer.attention().sees_later);
   return found;
 }
 
@@ -67,8 +67,26 @@ TEST(ImageFamilies, SectionsOfQwen35HaveADefault) {
   EXPECT_EQ(std::ranges::count(axes, 2), 10);
 }
 
+TEST(ImageFamilies, PairsOfQwen3VlTakeTurns) {
+  const Json rope = {{"rope_type", "default"}, {"mrope_section", {4, 2, 2}}};
+  const Json sections = {{"rope_theta", 5e6}, {"rope_scaling", rope}};
+  const DecoderPlan plan = plan_of(image_text("qwen3_vl", sections));
+  EXPECT_EQ(plan.family, "qwen3_vl");
+  EXPECT_TRUE(plan.layers[0].attention().qk_norm);
+  EXPECT_THAT(plan.ropes.at(0).axes, ElementsAre(0, 1, 2, 0, 1, 2, 0, 0));
+  const DecoderPlan usual = plan_of(image_text("qwen3_vl_text", {{"head_dim", 128}}));
+  const std::vector<int32_t>& axes = usual.ropes.at(0).axes;
+  ASSERT_EQ(axes.size(), 64u);
+  EXPECT_EQ(std::ranges::count(axes, 0), 24);
+  EXPECT_EQ(std::ranges::count(axes, 1), 20);
+  EXPECT_EQ(std::ranges::count(axes, 2), 20);
+  EXPECT_EQ(axes[60], 0);
+}
+
 TEST(ImageFamilies, OtherSectionsAreRefused) {
   EXPECT_THAT(plan_error_of(hybrid("qwen3_5_text", three_sections({8, 8}))),
+              HasSubstr("mrope_section"));
+  EXPECT_THAT(plan_error_of(image_text("qwen3_vl", {{"rope_scaling", three_sections({8, 8})}})),
               HasSubstr("mrope_section"));
   EXPECT_THAT(plan_error_of(hybrid("qwen3_5_text", three_sections({-1, 8, 8}))),
               HasSubstr("mrope_section"));

@@ -99,6 +99,7 @@ Checkpoint Checkpoint::open(const fs::path& path) {
   } else {
     fail(path, fmt::format("not a model file; {}", kExpected));
   }
+  checkpoint.check();
   checkpoint.index_names();
   return checkpoint;
 }
@@ -211,6 +212,11 @@ void Checkpoint::release(const TensorView& tensor) const {
                                  [&](const MappedFile& f) { return holds(f, tensor); });
   OCTAVO_CHECK(file != files_.end());
   file->release(tensor.bytes);
+  file->check();
+}
+
+void Checkpoint::check() const {
+  for (const MappedFile& file : files_) file.check();
 }
 
 }  // namespace octavo

@@ -39,8 +39,11 @@ class Checkpoint {
   std::filesystem::path folder() const;
   uint64_t file_bytes() const;
 
-  // Releases the mapped pages of `tensor` from memory; they are read again on the next access.
+  // Releases the mapped pages of `tensor`, which has been read, from memory; they are read again on
+  // the next access. Throws SetupError if its file has become shorter.
   void release(const TensorView& tensor) const;
+  // Throws SetupError if a part of a file that has been read is no longer there.
+  void check() const;
 
  private:
   explicit Checkpoint(std::filesystem::path path) : path_(std::move(path)) {}

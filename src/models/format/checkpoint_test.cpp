@@ -136,6 +136,20 @@ TEST_F(CheckpointTest, SurvivesAMoveAndReleasesPages) {
   EXPECT_EQ(tensor->bytes[big - 1], static_cast<std::byte>(big - 1));
 }
 
+TEST_F(CheckpointTest, AFileThatBecomesShorterIsAnError) {
+  const size_t big = 1 << 20;
+  write("model.safetensors",
+        safetensors_file(R"({"t":{"dtype":"U8","shape":[)" + std::to_string(big) +
+                             R"(],"data_offsets":[0,)" + std::to_string(big) + "]}}",
+                         big));
+  const Checkpoint checkpoint = Checkpoint::open(folder_);
+  const TensorView& tensor = checkpoint.at("t");
+  fs::resize_file(folder_ / "model.safetensors", big / 2);
+  EXPECT_EQ(tensor.bytes[big - 1], std::byte{0});
+  EXPECT_THROW(checkpoint.release(tensor), SetupError);
+  EXPECT_THROW(checkpoint.check(), SetupError);
+}
+
 TEST_F(CheckpointTest, AMissingTensorNamesTheClosest) {
   write("x.safetensors", one_tensor("model.layers.0.self_attn.q_proj.weight"));
   write("y.safetensors", one_tensor("lm_head.weight"));

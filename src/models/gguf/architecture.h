@@ -48,6 +48,7 @@ struct GgufArchitecture {
   bool includes_norm_offset = false;  // norm weights are stored as 1 + w
   bool tiles_value_heads = false;     // value head h of a delta rule uses key head h % key heads
   bool has_mtp = false;               // the last layers may be for multi-token prediction
+  bool is_encoder = false;            // attention.causal is false, and `adapt` reads it
   // Reads what the tables cannot express; runs last.
   void (*adapt)(GgufReader& file, nlohmann::json& config) = nullptr;
 };

@@ -41,13 +41,14 @@ constexpr auto kSharedNames = std::to_array<GgufName>({
 
 const std::vector<GgufArchitecture>& all_architectures() {
   static const std::vector<GgufArchitecture> all = {
-      gguf_deepseek2(),     gguf_gemma2(),     gguf_gemma3(),     gguf_gemma4(),
-      gguf_glm4(),          gguf_glm4moe(),    gguf_gpt_oss(),    gguf_granite(),
-      gguf_granitehybrid(), gguf_lfm2(),       gguf_lfm2moe(),    gguf_llama(),
-      gguf_minicpm3(),      gguf_mistral3(),   gguf_nemotron_h(), gguf_nemotron_h_moe(),
-      gguf_olmo2(),         gguf_phi3(),       gguf_qwen2(),      gguf_qwen3(),
-      gguf_qwen35(),        gguf_qwen35moe(),  gguf_qwen3moe(),   gguf_qwen3next(),
-      gguf_qwen3vl(),       gguf_qwen3vlmoe(), gguf_smollm3(),
+      gguf_bert(),           gguf_deepseek2(),     gguf_gemma2(),   gguf_gemma3(),
+      gguf_gemma4(),         gguf_glm4(),          gguf_glm4moe(),  gguf_gpt_oss(),
+      gguf_granite(),        gguf_granitehybrid(), gguf_lfm2(),     gguf_lfm2moe(),
+      gguf_llama(),          gguf_minicpm3(),      gguf_mistral3(), gguf_nemotron_h(),
+      gguf_nemotron_h_moe(), gguf_nomic_bert(),    gguf_olmo2(),    gguf_phi3(),
+      gguf_qwen2(),          gguf_qwen3(),         gguf_qwen35(),   gguf_qwen35moe(),
+      gguf_qwen3moe(),       gguf_qwen3next(),     gguf_qwen3vl(),  gguf_qwen3vlmoe(),
+      gguf_smollm3(),
   };
   return all;
 }

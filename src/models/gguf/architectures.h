@@ -32,6 +32,7 @@ GgufTensor gguf_tensor(const GgufArchitecture& architecture, std::string_view hu
 bool gguf_skips(const GgufArchitecture& architecture, std::string_view name, size_t layers);
 
 // One per file of this folder.
+GgufArchitecture gguf_bert();
 GgufArchitecture gguf_deepseek2();
 GgufArchitecture gguf_gemma2();
 GgufArchitecture gguf_gemma3();
@@ -48,6 +49,7 @@ GgufArchitecture gguf_minicpm3();
 GgufArchitecture gguf_mistral3();
 GgufArchitecture gguf_nemotron_h();
 GgufArchitecture gguf_nemotron_h_moe();
+GgufArchitecture gguf_nomic_bert();
 GgufArchitecture gguf_olmo2();
 GgufArchitecture gguf_phi3();
 GgufArchitecture gguf_qwen2();

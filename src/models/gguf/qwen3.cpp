@@ -6,12 +6,16 @@
 
 namespace octavo {
 
-GgufArchitecture gguf_qwen3() { return {.name = "qwen3", .model_type = "qwen3"}; }
+GgufArchitecture gguf_qwen3() {
+  // find_classifier.cpp reads the labels of Qwen3-Reranker.
+  return {.name = "qwen3", .model_type = "qwen3", .unused_keys = {"classifier.output_labels"}};
+}
 
 GgufArchitecture gguf_qwen3vl() {
   GgufArchitecture architecture = gguf_qwen3();
   architecture.name = "qwen3vl";
-  architecture.unused_keys = {"rope.dimension_sections", "n_deepstack_layers"};
+  architecture.unused_keys = {"classifier.output_labels", "rope.dimension_sections",
+                              "n_deepstack_layers"};
   return architecture;
 }
 

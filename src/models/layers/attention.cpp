@@ -135,7 +135,7 @@ mx::array Attention::forward(const mx::array& x, const Surroundings& around,
   const mx::array qkv = joined_linear(x, qkv_, into);
 
   const mx::array& table = context.table(layer_);
-  const BatchLayout& layout = context.layout_of(plan_.sees_images);
+  const BatchLayout& layout = context.layout_of(plan_);
   const auto attend = [&](const mx::array& q, const KvPages& pages) {
     const mx::array attended = paged_attention(q, pages, layout, table,
                                                {.scale = plan_.scale,

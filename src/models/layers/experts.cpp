@@ -47,6 +47,7 @@ class ExpertLoader {
     const std::string experts = prefix_ + "." + names.experts;
     if (!plan_.gated) return load_ungated(stack, experts);
     if (source_.has_matrix(experts + ".gate_up_proj")) {
+      is_turned_ = plan_.may_be_turned && has_turned_stacks(experts);
       std::vector<ExpertProjection> both = from_stack(experts + ".gate_up_proj", "_bias", 2 * inner,
                                                       hidden_, gate_and_up_rows(plan_, own_inner_));
       return {std::move(both[0]), std::move(both[1]), down(experts + ".down_proj", "_bias"),
@@ -62,6 +63,14 @@ class ExpertLoader {
   }
 
  private:
+  // One of the two may be square, so that its own shape does not tell.
+  bool has_turned_stacks(const std::string& experts) const {
+    const int count = plan_.choice.experts;
+    const int inner = plan_.intermediate;
+    return source_.has_array(experts + ".gate_up_proj", {count, hidden_, 2 * inner}) &&
+           source_.has_array(experts + ".down_proj", {count, inner, hidden_});
+  }
+
   // relu(u)^2 = relu(u) * u, so the gate is the up matrix, with the same memory.
   ExpertMlp load_ungated(const std::string& stack, const std::string& experts) {
     const bool stacked = source_.has_matrix(stack + ".fc1");
@@ -78,7 +87,8 @@ class ExpertLoader {
                                            int cols, const RowPicks& picks) {
     const int count = plan_.choice.experts;
     std::vector<ExpertProjection> made;
-    for (auto& stack : source_.expert_stacks(module, {rows, cols, count}, picks))
+    for (auto& stack : is_turned_ ? source_.turned_expert_stacks(module, {rows, cols, count}, picks)
+                                  : source_.expert_stacks(module, {rows, cols, count}, picks))
       made.push_back({std::move(stack), std::nullopt});
     if (!plan_.expert_bias) return made;
     const std::vector<mx::array> biases = source_.expert_vectors(module + bias, count, rows, picks);
@@ -115,6 +125,7 @@ class ExpertLoader {
   std::string prefix_;
   WeightSource& source_;
   std::vector<int> own_inner_, own_hidden_;  // this rank's outputs; empty: all
+  bool is_turned_ = false;                   // see MoePlan::may_be_turned
 };
 
 }  // namespace

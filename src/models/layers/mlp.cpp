@@ -32,6 +32,7 @@ Projection load_first(const MlpPlan& plan, int hidden, const std::string& prefix
 Mlp::Mlp(const MlpPlan& plan, int hidden, const std::string& prefix, WeightSource& source,
          int layer)
     : activation_(plan.activation),
+      squares_(plan.squares),
       intermediate_(plan.intermediate),
       layer_(layer),
       gate_(plan.gated ? std::optional(load_first(plan, hidden, prefix, false, source))
@@ -55,7 +56,8 @@ mx::array Mlp::forward(const mx::array& x, const Surroundings& around,
     if (gate_) return gated_linear(x, *gate_, up_, activation_, first);
     first.bias = up_.bias;
     const mx::array up = linear(x, up_.weight, first);
-    return gated_activation(up, up, activation_, context.path);
+    return squares_ ? gated_activation(up, up, activation_, context.path)
+                    : activation(up, activation_, context.path);
   };
   mx::array inner = activations();
   if (context.ranks != nullptr)

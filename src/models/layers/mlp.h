@@ -21,9 +21,10 @@ class Mlp : public Sublayer {
 
  private:
   Activation activation_;
+  bool squares_;
   int intermediate_;
   int layer_;
-  std::optional<Projection> gate_;  // unset: activation(up, up)
+  std::optional<Projection> gate_;  // unset: MlpPlan::squares
   Projection up_;
   DividedLinear down_;
 };

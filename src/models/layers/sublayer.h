@@ -8,6 +8,7 @@
 #include "kernels/norm.h"
 #include "models/adapters/adapter_memory.h"
 #include "models/kv_store.h"
+#include "models/plans/attention_plan.h"
 #include "models/rank_exchange.h"
 
 namespace octavo {
@@ -26,9 +27,12 @@ struct ForwardContext {
   RankExchange* ranks = nullptr;   // null: this machine has all outputs
   // The layout without last_visible, if it has that: for layers in which images are causal.
   std::optional<BatchLayout> causal = {};
+  // The layout with last_visible no later than AttentionPlan::window_after allows, if a layer has that.
+  std::optional<BatchLayout> near = {};
 
-  const BatchLayout& layout_of(bool sees_images) const {
-    return causal && !sees_images ? *causal : layout;
+  const BatchLayout& layout_of(const AttentionPlan& plan) const {
+    if (near && plan.window_after > 0) return *near;
+    return causal && !plan.sees_later ? *causal : layout;
   }
   const mx::array& table(int layer) const {
     const int group = kv.plan().places[static_cast<size_t>(layer)].group;

@@ -10,7 +10,7 @@ namespace octavo {
 
 std::string AttentionPlan::describe() const {
   return fmt::format("attention, {} query and {} KV heads of {}{}{}{}", heads, kv_heads, head_dim,
-                     window > 0 ? fmt::format(", window {}", window) : "",
+                     window > 0 ? fmt::format(", window {}", window + window_after) : "",
                      output_gate ? ", gated" : "",
                      shares_layer ? ", an earlier layer's cache" : "");
 }
@@ -46,7 +46,8 @@ CacheSpec AttentionPlan::cache_spec(DType dtype, KvFormat format) const {
                      .k_dim = head_dim,
                      .v_dim = head_dim,
                      .dtype = dtype,
-                     .window = window,
+                     // One step writes and reads a whole prompt of an encoder.
+                     .window = window_after > 0 ? 0 : window,
                      .format = format};
 }
 

@@ -15,6 +15,7 @@ struct AttentionPlan {
   int head_dim = 0;
   float scale = 0;               // on the scores; usually head_dim^-0.5
   int window = 0;                // > 0: a token sees its last `window` positions
+  int window_after = 0;          // > 0: and of the later ones only so many; with sees_later
   float soft_cap = 0;            // > 0: scores are soft-capped
   bool qk_norm = false;          // RMS norm of q and k per head, before rope
   bool norms_rows = false;       // the norm is over all heads of a token at once
@@ -31,7 +32,8 @@ struct AttentionPlan {
   float position_beta = 0;
   float position_period = 1;
   std::optional<int> shares_layer;  // reads the cache of this earlier layer; has only q
-  bool sees_images = false;  // rows of an image see all rows of it (BatchLayout::last_visible)
+  // Rows see later ones up to BatchLayout::last_visible: the rest of an image, or of an encoder's prompt.
+  bool sees_later = false;
 
   std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;

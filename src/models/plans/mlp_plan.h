@@ -12,8 +12,9 @@ struct MlpPlan {
   int intermediate = 0;
   Activation activation = Activation::kSilu;
   bool bias = false;
-  bool fused = false;  // gate and up are one matrix, "gate_up_proj"
-  bool gated = true;   // false: no gate; its number is that of up
+  bool fused = false;   // gate and up are one matrix, "gate_up_proj"
+  bool gated = true;    // false: no gate; its number is that of up
+  bool squares = true;  // without a gate: activation(up) * up; false: activation(up)
 
   std::string describe() const;  // for display
   uint64_t parameters(int hidden) const;

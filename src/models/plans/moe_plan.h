@@ -38,6 +38,8 @@ struct MoePlan {
   bool shared_fused = false;         // its gate and up are one matrix
   bool shared_gate = false;          // scaled by the sigmoid of a projection
   bool interleaves_gate_up = false;  // in a fused tensor: rows alternate; otherwise gate, then up
+  // Qwen3-VL: a fused tensor and its down_proj may have the axes of input and output exchanged.
+  bool may_be_turned = false;
   MoeNames names = {};
 
   MlpPlan shared_mlp() const;    // the shared expert

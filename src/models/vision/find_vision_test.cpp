@@ -65,6 +65,17 @@ Model qwen() {
   return model;
 }
 
+Model qwen3_vl() {
+  Model model = qwen();
+  model.config["model_type"] = "qwen3_vl";
+  model.config["vision_config"]["deepstack_visual_indexes"] = {0};
+  const std::string at = "model.visual.deepstack_merger_list.0.";
+  add(model.tensors, at + "norm", {64}, true);
+  add(model.tensors, at + "linear_fc1", {64, 64}, true);
+  add(model.tensors, at + "linear_fc2", {kTextHidden, 64}, true);
+  return model;
+}
+
 Model gemma4() {
   Model model{.config = {{"model_type", "gemma4"},
                          {"image_token_id", 5},
@@ -174,7 +185,7 @@ Model mistral3() {
   return model;
 }
 
-const std::vector<Model (*)()> kModels = {qwen, gemma4, gemma3, mistral3};
+const std::vector<Model (*)()> kModels = {qwen, qwen3_vl, gemma4, gemma3, mistral3};
 
 uint64_t elements(const std::vector<int64_t>& shape) {
   uint64_t count = 1;
@@ -215,6 +226,7 @@ class FindVision : public testing::Test {
     DecoderPlan text;
     text.hidden = kTextHidden;
     text.vocab = 64;
+    text.layers.resize(2);
     return find_vision(checkpoint, text, kwargs);
   }
 
@@ -338,9 +350,29 @@ TEST_F(FindVision, HostileValuesAreTheReason) {
   model = qwen();
   model.config["vision_config"]["deepstack_visual_indexes"] = {0};
   EXPECT_THAT(absent(model), HasSubstr("deepstack"));
+  for (const Json& layers : {Json{1}, Json{0, 0}, Json{0, 1, 2}}) {
+    model = qwen3_vl();
+    model.config["vision_config"]["depth"] = layers.size() > 1 ? 3 : 1;
+    model.config["vision_config"]["deepstack_visual_indexes"] = layers;
+    EXPECT_THAT(absent(model), HasSubstr("deepstack_visual_indexes")) << layers;
+  }
   model = qwen();
   model.config["model_type"] = "llava";
   EXPECT_THAT(absent(model), HasSubstr("llava"));
+}
+
+TEST_F(FindVision, DeepstackAddsPartsToTheRows) {
+  EXPECT_EQ(find(qwen()).plan->row_width(), kTextHidden);
+  const VisionPlan plan = *find(qwen3_vl()).plan;
+  EXPECT_EQ(plan.row_parts(), 2);
+  EXPECT_EQ(plan.row_width(), 2 * kTextHidden);
+  EXPECT_EQ(plan.text_hidden, kTextHidden);
+  Model usual = qwen3_vl();
+  usual.config["vision_config"].erase("deepstack_visual_indexes");
+  EXPECT_THAT(absent(usual), HasSubstr("deepstack_visual_indexes")) << "8, 16 and 24";
+  Model none = qwen3_vl();
+  none.config["vision_config"]["deepstack_visual_indexes"] = Json::array();
+  EXPECT_EQ(find(none).plan->row_parts(), 1);
 }
 
 TEST_F(FindVision, KwargsChangeTheProcessor) {
@@ -377,6 +409,14 @@ TEST(VisionPlan, APassHasThePiecesOfItsChunks) {
   EXPECT_EQ(plan.pieces(4, 4, 1 << 20), 2 + 3);
   EXPECT_EQ(plan.pieces(4, 4, 15), 2 * 2 + 3 * 4);  // 12 and 4 patches
   EXPECT_EQ(plan.pieces(4, 4, 1), 2 * 4 + 3 * 8);   // a token at a time
+  const uint64_t bytes = plan.pass_bytes(4, 4, 15, DType::kFloat32);
+  plan.text_hidden = 1 << 16;
+  const uint64_t with_rows = plan.pass_bytes(4, 4, 15, DType::kFloat32);
+  plan.shape.deepstack = {0, 2};
+  EXPECT_EQ(plan.pieces(4, 4, 16), 2 + 3 + 2);
+  EXPECT_EQ(plan.pieces(4, 4, 15), 2 * 2 + 3 * 4 + 2 * 2);
+  EXPECT_GT(with_rows, bytes);
+  EXPECT_GT(plan.pass_bytes(4, 4, 15, DType::kFloat32), with_rows);
 }
 
 }  // namespace

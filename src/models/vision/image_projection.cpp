@@ -1,7 +1,11 @@
 #include "models/vision/image_projection.h"
 
+#include <fmt/format.h>
+
 #include <cmath>
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "base/error.h"
 #include "kernels/activation.h"
@@ -28,26 +32,32 @@ mx::array with_bias(const mx::array& x, const Projection& layer, KernelPath path
   return linear(x, layer.weight, {.bias = layer.bias, .path = path});
 }
 
+// The norm of a patch, or of the patches of a block, which follow one another.
+enum class QwenNorm : uint8_t { kPatches, kBlocks };
+
 // The patches of a block one after the other, through two matrices.
 class QwenProjection : public ImageProjection {
  public:
-  QwenProjection(const VisionPlan& plan, WeightSource& source)
+  // `at`: the module's name with a dot.
+  QwenProjection(const VisionPlan& plan, const std::string& at, QwenNorm normed,
+                 WeightSource& source)
       : joined_(plan.shape.hidden * plan.processor.merge * plan.processor.merge),
-        norm_(load_tower_norm(source, plan.shape.tower + "merger.norm", plan.shape.hidden,
-                              Norm::kLayer, plan.shape.projector_eps)),
-        first_(load_projection(source, plan.shape.tower + "merger.linear_fc1", joined_, joined_,
-                               true)),
-        second_(load_projection(source, plan.shape.tower + "merger.linear_fc2", plan.text_hidden,
-                                joined_, true)) {}
+        norm_width_(normed == QwenNorm::kBlocks ? joined_ : plan.shape.hidden),
+        norm_(load_tower_norm(source, at + "norm", norm_width_, Norm::kLayer,
+                              plan.shape.projector_eps)),
+        first_(load_projection(source, at + "linear_fc1", joined_, joined_, true)),
+        second_(load_projection(source, at + "linear_fc2", plan.text_hidden, joined_, true)) {}
 
   mx::array forward(const mx::array& x, KernelPath path) const override {
-    const mx::array blocks = mx::reshape(norm(x, norm_, path), {-1, joined_});
+    const mx::array normed = norm(mx::reshape(x, {-1, norm_width_}), norm_, path);
+    const mx::array blocks = mx::reshape(normed, {-1, joined_});
     const mx::array inner = activation(with_bias(blocks, first_, path), Activation::kGelu, path);
     return with_bias(inner, second_, path);
   }
 
  private:
   int joined_;
+  int norm_width_;
   NormSpec norm_;
   Projection first_, second_;
 };
@@ -142,7 +152,8 @@ std::unique_ptr<ImageProjection> load_image_projection(const VisionPlan& plan,
                                                        WeightSource& source) {
   switch (plan.processor.family) {
     case ImageFamily::kQwen:
-      return std::make_unique<QwenProjection>(plan, source);
+      return std::make_unique<QwenProjection>(plan, plan.shape.tower + "merger.",
+                                              QwenNorm::kPatches, source);
     case ImageFamily::kGemma4:
       return std::make_unique<Gemma4Projection>(plan, source);
     case ImageFamily::kGemma3:
@@ -152,6 +163,16 @@ std::unique_ptr<ImageProjection> load_image_projection(const VisionPlan& plan,
   }
   OCTAVO_CHECK(false);
   return nullptr;
+}
+
+std::vector<std::unique_ptr<ImageProjection>> load_deepstack(const VisionPlan& plan,
+                                                             WeightSource& source) {
+  std::vector<std::unique_ptr<ImageProjection>> parts;
+  for (int i = 0; i < plan.shape.deepstack_parts(); ++i) {
+    const std::string at = fmt::format("{}deepstack_merger_list.{}.", plan.shape.tower, i);
+    parts.push_back(std::make_unique<QwenProjection>(plan, at, QwenNorm::kBlocks, source));
+  }
+  return parts;
 }
 
 }  // namespace octavo

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "kernels/runtime/kernel_path.h"
 #include "kernels/runtime/mlx.h"
@@ -21,5 +22,9 @@ class ImageProjection {
 
 std::unique_ptr<ImageProjection> load_image_projection(const VisionPlan& plan,
                                                        WeightSource& source);
+
+// Of the layers in VisionShape::deepstack.
+std::vector<std::unique_ptr<ImageProjection>> load_deepstack(const VisionPlan& plan,
+                                                             WeightSource& source);
 
 }  // namespace octavo

@@ -1,7 +1,6 @@
 // tower_weights.h - loads norms and linear layers of a vision tower.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 
 #include "kernels/norm.h"
@@ -9,9 +8,6 @@
 #include "models/weight_source.h"
 
 namespace octavo {
-
-// Converts the arrays to float32 unless all have one type: kernels take one type for all.
-void share_type(std::initializer_list<mx::array*> arrays);
 
 // The module's weight, and its bias for kLayer.
 NormSpec load_tower_norm(WeightSource& source, const std::string& module, int size, Norm kind,

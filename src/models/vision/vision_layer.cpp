@@ -7,6 +7,7 @@
 
 #include "kernels/activation.h"
 #include "kernels/add_rows.h"
+#include "models/layers/layer_norm.h"
 #include "models/layers/projection.h"
 #include "models/vision/tower_weights.h"
 

@@ -35,7 +35,7 @@ std::string VisionPlan::describe() const {
 
 int VisionPlan::pieces(int grid_h, int grid_w, int rows_at_once) const {
   const PatchChunks chunks(grid_h * grid_w, processor.merge, rows_at_once);
-  return 2 * chunks.count() + shape.layers * chunks.pieces_per_layer();
+  return (2 + shape.deepstack_parts()) * chunks.count() + shape.layers * chunks.pieces_per_layer();
 }
 
 uint64_t VisionPlan::pass_bytes(int grid_h, int grid_w, int rows_at_once, DType dtype) const {
@@ -61,15 +61,19 @@ uint64_t VisionPlan::pass_bytes(int grid_h, int grid_w, int rows_at_once, DType 
   const uint64_t attending =
       q + 4 * hidden + inner + (shape.clipped ? q + 4 * hidden + 2 * inner : 0);
   const uint64_t piece = chunks.count() == 1 ? writing + attending : std::max(writing, attending);
-  const uint64_t layers = all * (hidden + q) * number + rows * piece * number;
+  const uint64_t blocks = widen(processor.merge * processor.merge);
+  // The parts of rows that are complete, and with the last one all of them before they are joined.
+  const uint64_t part = all / blocks * widen(text_hidden) * number;
+  const uint64_t parts = widen(shape.deepstack_parts()) * part;
+  const uint64_t joined = parts == 0 ? 0 : parts + part;
+  const uint64_t layers = all * (hidden + q) * number + rows * piece * number + parts;
   // A piece's rows after the norm, in float32 where patches are averaged, and after each matrix.
   const uint64_t averaged =
       processor.family == ImageFamily::kQwen || processor.family == ImageFamily::kPixtral
           ? number
           : 3 * sizeof(float);
-  const uint64_t projecting =
-      all * hidden * number + rows * hidden * (2 * number + averaged) +
-      rows / widen(processor.merge * processor.merge) * widen(text_hidden) * 3 * number;
+  const uint64_t projecting = all * hidden * number + rows * hidden * (2 * number + averaged) +
+                              rows / blocks * widen(text_hidden) * 3 * number + joined;
   return pages + std::max({embedding, layers, projecting});
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace octavo {
 namespace {
@@ -75,6 +76,28 @@ int token_of(const Config& whole, const DecoderPlan& text, const char* key, cons
   return whole.integer(name, 0, text.vocab - 1);
 }
 
+// The layers whose outputs are added to the first layers of the language model, one each.
+std::vector<int> read_deepstack(const Config& whole, const Config& vision, const DecoderPlan& text,
+                                int tower_layers) {
+  constexpr const char* kKey = "deepstack_visual_indexes";
+  const bool is_qwen3_vl = whole.text_or("model_type", "").starts_with("qwen3_vl");
+  std::vector<int> layers = vision.integers(kKey);
+  if (!is_qwen3_vl) {
+    if (!layers.empty()) vision.fail(kKey, "is not empty; only Qwen3-VL has deepstack");
+    return {};
+  }
+  if (!vision.has(kKey)) layers = {8, 16, 24};
+  if (layers.size() > text.layers.size())
+    vision.fail(kKey, fmt::format("has more entries than the {} layers of the language model",
+                                  text.layers.size()));
+  for (size_t i = 0; i < layers.size(); ++i) {
+    if (layers[i] >= tower_layers)
+      vision.fail(kKey, fmt::format("has layer {} of {}", layers[i], tower_layers));
+    if (i > 0 && layers[i] <= layers[i - 1]) vision.fail(kKey, "is not in ascending order");
+  }
+  return layers;
+}
+
 // The sections of the language model's rope do not concern the tower.
 void read_qwen(const Config& whole, const Config& vision, const DecoderPlan& text,
                VisionPlan& plan) {
@@ -88,8 +111,7 @@ void read_qwen(const Config& whole, const Config& vision, const DecoderPlan& tex
   const int side = static_cast<int>(std::lround(std::sqrt(shape.positions)));
   if (side * side != shape.positions)
     vision.fail("num_position_embeddings", fmt::format("is {}, not a square", shape.positions));
-  if (!vision.integers("deepstack_visual_indexes").empty())
-    vision.fail("deepstack_visual_indexes", "is not empty; deepstack is not supported");
+  shape.deepstack = read_deepstack(whole, vision, text, shape.layers);
   const int out = vision.integer_or("out_hidden_size", text.hidden, 1, kMostHidden);
   if (out != text.hidden)
     vision.fail("out_hidden_size", fmt::format("is {}; the hidden size of the language model is {}",

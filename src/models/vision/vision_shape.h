@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "kernels/types/activation_kind.h"
 
@@ -26,13 +27,16 @@ struct VisionShape {
   bool clipped = false;         // Gemma 4: inputs and outputs of linear layers are clamped
   bool standardised = false;    // Gemma 4: std_bias and std_scale
   bool projector_bias = false;  // Pixtral
-  bool channels_last = false;   // the first matrix is stored as MLX stores convolutions
+  // Qwen3-VL: the layers whose outputs give each row further parts, in ascending order.
+  std::vector<int> deepstack = {};
+  bool channels_last = false;  // the first matrix is stored as MLX stores convolutions
   // Names of modules begin with these, dots included.
   std::string tower;      // "model.visual."
   std::string projector;  // "multi_modal_projector."; Qwen's projector is part of the tower
 
   int q_width() const { return heads * head_dim; }
   int kv_width() const { return kv_heads * head_dim; }
+  int deepstack_parts() const { return static_cast<int>(deepstack.size()); }
   int qkv_width() const { return q_width() + 2 * kv_width(); }
   // Whether the tensor is the tower's or the projector's.
   bool owns(std::string_view tensor) const {

@@ -24,14 +24,16 @@ struct TowerParts {
   PatchEmbedding embedding;
   std::vector<VisionLayer> layers;
   std::unique_ptr<ImageProjection> projection;
+  std::vector<std::unique_ptr<ImageProjection>> deepstack;
 };
 
 mx::array ints_of(const std::vector<int>& values) {
   return mx::array(values.begin(), {static_cast<int>(values.size())}, mx::int32);
 }
 
-// Pieces in this order: the embedding of each chunk; in each layer, the keys of each chunk and then the
-// rest of each chunk (both at once if there is only one); the projection of each chunk.
+// Pieces in this order: the embedding of each chunk; in each layer, the keys of each chunk, then the
+// rest of each chunk (both at once if there is only one), and then the deepstack projection of each
+// chunk, if the layer has one; the projection of each chunk.
 class TowerPass : public VisionPass {
  public:
   TowerPass(std::shared_ptr<const TowerParts> parts, const ImagePatches& patches, int rows_at_once,
@@ -43,7 +45,8 @@ class TowerPass : public VisionPass {
         places_(patch_places(patches.grid_h, patches.grid_w, parts_->plan.processor.merge)),
         entries_(position_entries(parts_->plan, places_, patches.grid_h, patches.grid_w)),
         pages_(make_pages()),
-        table_(make_table()) {
+        table_(make_table()),
+        parts_of_rows_(static_cast<size_t>(parts_->plan.row_parts())) {
     take_patches(patches);
   }
 
@@ -53,9 +56,10 @@ class TowerPass : public VisionPass {
     const int count = chunks_.count();
     if (piece < count) return {embed(piece)};
     if (piece >= pieces_ - count) return {project(piece - (pieces_ - count))};
-    const int per_layer = chunks_.pieces_per_layer();
-    const VisionLayer& layer = parts_->layers[static_cast<size_t>((piece - count) / per_layer)];
-    const int step = (piece - count) % per_layer;
+    const int step = step_in_layer();
+    const int after_layer = step - chunks_.pieces_per_layer();
+    const VisionLayer& layer = parts_->layers[layer_];
+    if (after_layer >= 0) return {project_deepstack(after_layer)};
     if (count > 1) return step < count ? write(layer, step) : finish(layer, step - count);
     write(layer, 0);
     return finish(layer, 0);
@@ -63,7 +67,10 @@ class TowerPass : public VisionPass {
 
   mx::array rows() const override {
     OCTAVO_CHECK(queued_ == pieces_);
-    return rows_.size() == 1 ? rows_.front() : mx::concatenate(rows_, 0);
+    std::vector<mx::array> parts;
+    for (const auto& chunks : parts_of_rows_)
+      parts.push_back(chunks.size() == 1 ? chunks.front() : mx::concatenate(chunks, 0));
+    return parts.size() == 1 ? parts.front() : mx::concatenate(parts, 1);
   }
 
  private:
@@ -139,6 +146,23 @@ class TowerPass : public VisionPass {
     return mx::array(numbers.begin(), mx::Shape{2, static_cast<int>(rows)}, mx::int32);
   }
 
+  // The part of the rows that the current layer gives; 0: none.
+  size_t deepstack_part() const {
+    const std::vector<int>& layers = parts_->plan.shape.deepstack;
+    const auto found = std::ranges::find(layers, static_cast<int>(layer_));
+    return found == layers.end() ? 0 : static_cast<size_t>(found - layers.begin()) + 1;
+  }
+
+  // Of the next piece; goes on to the next layer after the last piece of one.
+  int step_in_layer() {
+    const int pieces = chunks_.pieces_per_layer() + (deepstack_part() > 0 ? chunks_.count() : 0);
+    if (step_ == pieces) {
+      ++layer_;
+      step_ = 0;
+    }
+    return step_++;
+  }
+
   std::vector<mx::array> write(const VisionLayer& layer, int chunk) {
     BatchLayout layout = layout_of(chunk, chunks_.first(chunk) + chunks_.rows(chunk));
     if (parts_->rope) layout.rope_positions = places_of(chunk);
@@ -161,10 +185,18 @@ class TowerPass : public VisionPass {
     return {x};
   }
 
+  mx::array project_deepstack(int chunk) {
+    const size_t part = deepstack_part();
+    const ImageProjection& projection = *parts_->deepstack[part - 1];
+    parts_of_rows_[part].push_back(projection.forward(chunk_of(chunk), path_));
+    return parts_of_rows_[part].back();
+  }
+
   mx::array project(int chunk) {
-    rows_.push_back(parts_->projection->forward(chunk_of(chunk), path_));
+    std::vector<mx::array>& rows = parts_of_rows_.front();
+    rows.push_back(parts_->projection->forward(chunk_of(chunk), path_));
     if (chunk + 1 == chunks_.count()) x_.clear();
-    return rows_.back();
+    return rows.back();
   }
 
   std::shared_ptr<const TowerParts> parts_;
@@ -172,13 +204,15 @@ class TowerPass : public VisionPass {
   PatchChunks chunks_;
   int pieces_;
   int queued_ = 0;
+  size_t layer_ = 0;  // the current one
+  int step_ = 0;      // pieces of it that were queued
   std::vector<PatchPlace> places_;
   PositionEntries entries_;
   KvPages pages_;  // of the current layer
   mx::array table_;
   std::vector<mx::array> x_;  // by chunk: patches, then the rows after the last layer that finished
   std::vector<mx::array> q_;  // by chunk: of the current layer
-  std::vector<mx::array> rows_;  // by chunk: the result
+  std::vector<std::vector<mx::array>> parts_of_rows_;  // by part and chunk: the result
 };
 
 class LoadedTower : public VisionTower {
@@ -208,7 +242,8 @@ std::unique_ptr<VisionTower> load_vision_tower(const VisionPlan& plan, DType dty
                                               .rope = make_vision_rope(plan),
                                               .embedding = std::move(embedding),
                                               .layers = std::move(layers),
-                                              .projection = load_image_projection(plan, source)}));
+                                              .projection = load_image_projection(plan, source),
+                                              .deepstack = load_deepstack(plan, source)}));
 }
 
 }  // namespace octavo

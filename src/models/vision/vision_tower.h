@@ -20,7 +20,7 @@ class VisionPass {
 
   // Queues the next piece. Returns what to evaluate. Only VisionPlan::pieces() times.
   virtual std::vector<mx::array> queue_piece() = 0;
-  // [tokens, hidden of the language model] in the model's dtype. After the last piece.
+  // [tokens, VisionPlan::row_width()] in the model's dtype. After the last piece.
   virtual mx::array rows() const = 0;
 };
 

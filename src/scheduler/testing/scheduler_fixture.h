@@ -12,7 +12,7 @@
 #include "scheduler/mtp_drafter.h"
 #include "scheduler/scheduler.h"
 #include "scheduler/testing/fake_drafter.h"
-#include "scheduler/testing/fake_model.h"
+#include "scheduler/testing/fake_runner.h"
 
 namespace octavo {
 

@@ -73,15 +73,21 @@ bool BatchInput::read_more(const state::Database& database) {
   state::BatchTable batches(database);
   state::Transaction transaction(database.connection());
   if (chunks_ == 0) batches.drop_lines(batch_.key);  // of a validation that was interrupted
-  const auto chunk = state::FileTable(database).chunk(file_key_, chunks_++);
+  const auto chunk = state::FileTable(database).chunk(file_.key, chunks_++);
   ended_ = !chunk.has_value();
-  if (chunk) rest_ += *chunk;
+  if (chunk) {
+    rest_ += *chunk;
+    bytes_ += static_cast<int64_t>(chunk->size());
+  }
   size_t start = 0;
   for (size_t end = 0; (end = rest_.find('\n', start)) != std::string::npos; start = end + 1)
     add_line(batches, std::string_view(rest_).substr(start, end - start));
   rest_.erase(0, start);
   // One byte more than allowed is enough to refuse the line.
   const bool too_long = rest_.size() > limits_.line_bytes + 1;
+  // A part of the lines must not run as if they were all.
+  if (ended_ && bytes_ < file_.bytes)
+    add_error("invalid_file", "the input file was deleted", "input_file_id");
   if (ended_ || too_long) {
     if (!rest_.empty()) add_line(batches, rest_);
     ended_ = true;

@@ -17,8 +17,9 @@ struct BatchInputLimits {
 
 class BatchInput {
  public:
-  BatchInput(const state::BatchRecord& batch, int64_t file_key, BatchInputLimits limits)
-      : batch_(batch), file_key_(file_key), limits_(limits) {}
+  BatchInput(const state::BatchRecord& batch, const state::FileRecord& file,
+             BatchInputLimits limits)
+      : batch_(batch), file_(file), limits_(limits) {}
 
   // Reads a chunk of the file, in one transaction. False after the last one.
   bool read_more(const state::Database& database);
@@ -31,9 +32,10 @@ class BatchInput {
   void add_error(const char* code, const std::string& message, const std::string& param = {});
 
   state::BatchRecord batch_;
-  int64_t file_key_;
+  state::FileRecord file_;
   BatchInputLimits limits_;
   int64_t chunks_ = 0;
+  int64_t bytes_ = 0;   // read
   int64_t number_ = 0;  // of the line in the file, from 1
   int64_t lines_ = 0;   // added
   std::string rest_ = {};

@@ -15,8 +15,9 @@ using namespace api;
 
 namespace {
 
-constexpr std::array<const char*, 4> kBatchEndpoints = {"/v1/chat/completions", "/v1/completions",
-                                                        "/v1/embeddings", "/v1/responses"};
+constexpr std::array<const char*, 6> kBatchEndpoints = {"/v1/chat/completions", "/v1/completions",
+                                                        "/v1/embeddings",       "/v1/responses",
+                                                        "/v1/rerank",           "/v1/score"};
 // OpenAI's limits of metadata.
 constexpr size_t kMostMetadata = 16;
 constexpr size_t kMetadataKeyBytes = 64;

@@ -99,6 +99,12 @@ void BatchRunner::cancel(int64_t key) {
   if (found != running_.end()) found->second->interrupt("cancelled");
 }
 
+void BatchRunner::keys_changed() {
+  for (const auto& [key, batch] : running_)
+    if (!tenants_.owner_of_stored(batch->record.owner)) batch->interrupt("");
+  if (!stopping_) start();
+}
+
 void BatchRunner::stop() {
   stopping_ = true;
   for (const auto& [key, batch] : running_) batch->interrupt("");
@@ -129,7 +135,7 @@ Awaitable<bool> BatchRunner::validate(Running& batch) {
   std::string errors =
       R"({"object":"list","data":[{"code":"invalid_file","line":null,"message":"the input file was deleted","param":"input_file_id"}]})";
   if (file) {
-    input = std::make_shared<BatchInput>(record, file->key,
+    input = std::make_shared<BatchInput>(record, *file,
                                          BatchInputLimits{.line_bytes = options_.line_bytes});
     bool more = true;
     const auto read = [input, &more](const state::Database& database) {

@@ -44,6 +44,8 @@ class BatchRunner {
   void add(const state::BatchRecord& batch);
   // The database has it as cancelling.
   void cancel(int64_t key);
+  // Stops the batches whose API key is no longer there, and continues those whose key is back.
+  void keys_changed();
   // Interrupts all lines, for shutdown.
   void stop();
   // Gives up what belongs to `io`. Call before `io` is destroyed.

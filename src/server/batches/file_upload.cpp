@@ -17,6 +17,22 @@ constexpr size_t kMostFieldBytes = 1024;
 constexpr size_t kLongestFilename = 255;
 
 // Runs on the state thread.
+void check_share(const state::Database& database, const StateOptions& options,
+                 const state::FileRecord& file, int parts) {
+  if (parts == 1) return;
+  const state::FileTable files(database);
+  if (files.bytes(file.owner) + file.bytes > options.max_bytes / parts)
+    throw RequestError(413, "file",
+                       fmt::format("the files of this API key would take more than {}, its part of "
+                                   "--state-max-bytes; delete some",
+                                   format_bytes(static_cast<uint64_t>(options.max_bytes / parts))));
+  if (files.count(file.owner) > options.max_files / parts)
+    throw RequestError(413, "file",
+                       fmt::format("this API key has {} files, which is its limit; delete some",
+                                   options.max_files / parts));
+}
+
+// Runs on the state thread.
 void check_space(const state::Database& database, const StateOptions& options) {
   if (database.used_bytes() > options.max_bytes)
     throw RequestError(413, "file",
@@ -31,7 +47,8 @@ void check_space(const state::Database& database, const StateOptions& options) {
 
 }  // namespace
 
-FileUpload::FileUpload(PersistentState& state, std::string owner) : state_(state) {
+FileUpload::FileUpload(PersistentState& state, std::string owner, int parts)
+    : state_(state), parts_(parts) {
   file_.owner = std::move(owner);
   file_.id = "file-" + api::fresh_request_id();
   file_.created_at = unix_now();
@@ -75,9 +92,10 @@ void FileUpload::add_data(std::string_view bytes) {
 }
 
 Awaitable<void> FileUpload::store_chunk(std::string chunk) {
-  const auto store = [file = file_, number = chunks_, chunk = std::move(chunk),
+  const auto store = [file = file_, number = chunks_, chunk = std::move(chunk), parts = parts_,
                       options = state_.options()](const state::Database& database) {
     check_space(database, options);
+    check_share(database, options, file, parts);
     state::FileTable files(database);
     state::Transaction transaction(database.connection());
     const int64_t key = file.key != 0 ? file.key : files.begin(file);

@@ -14,7 +14,8 @@ namespace octavo::server {
 // The file is discarded unless finish() succeeds.
 class FileUpload : public MultipartSink {
  public:
-  FileUpload(PersistentState& state, std::string owner);
+  // `parts`: state_parts().
+  FileUpload(PersistentState& state, std::string owner, int parts);
   ~FileUpload() override;
   FileUpload(const FileUpload&) = delete;
   FileUpload& operator=(const FileUpload&) = delete;
@@ -32,6 +33,7 @@ class FileUpload : public MultipartSink {
   Awaitable<void> store_chunk(std::string chunk);
 
   PersistentState& state_;
+  const int parts_;
   state::FileRecord file_;
   std::map<std::string, std::string> fields_;
   std::string* field_ = nullptr;  // the part being read; null: the file

@@ -23,6 +23,8 @@ std::string state_owner(const HttpContext& context, const HttpRequest& request) 
   return context.tenants.stored(context.tenants.of(request).owner);
 }
 
+int state_parts(const HttpContext& context) { return context.keys.size() > 1 ? 2 : 1; }
+
 state::Page page_of(const HttpRequest& request, int default_limit, int most) {
   state::Page page{.limit = default_limit,
                    .after = query_value(request.query, "after").value_or("")};

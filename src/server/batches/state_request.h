@@ -16,6 +16,10 @@ PersistentState& state_of(HttpContext& context);
 // As the database has it.
 std::string state_owner(const HttpContext& context, const HttpRequest& request);
 
+// The limits of files and batches are divided by this for each owner: 2 if there are several API keys,
+// so that no key can take all there is.
+int state_parts(const HttpContext& context);
+
 // `limit`, `after` and `order` of a list's query. Throws RequestError(400).
 state::Page page_of(const HttpRequest& request, int default_limit, int most);
 

@@ -34,7 +34,7 @@ state::BatchRecord batch_of(const std::string& body, const std::string& owner) {
 
 // Runs on the state thread.
 state::BatchRecord create_in(const state::Database& database, state::BatchRecord batch,
-                             const StateOptions& options) {
+                             const StateOptions& options, int parts) {
   const auto file = state::FileTable(database).find(batch.owner, batch.input_file);
   if (!file || file->purpose != "batch")
     throw RequestError(400, "input_file_id",
@@ -46,7 +46,12 @@ state::BatchRecord create_in(const state::Database& database, state::BatchRecord
     throw RequestError(429, "",
                        fmt::format("{} batches have not ended, which is the limit; try again later",
                                    options.max_open_batches));
-  if (batches.count() >= options.max_batches)
+  if (parts > 1 && batches.unfinished_count(batch.owner) >= options.max_open_batches / parts)
+    throw RequestError(429, "",
+                       fmt::format("{} batches of this API key have not ended, which is its limit; "
+                                   "try again later",
+                                   options.max_open_batches / parts));
+  if (batches.count() >= options.max_batches && !batches.forget_one())
     throw RequestError(
         413, "", fmt::format("{} batches are stored, which is the limit", options.max_batches));
   // The lines are copied, and their answers come in addition.
@@ -63,9 +68,9 @@ Awaitable<void> create_batch(HttpContext& context, Exchange& exchange) {
   require_json(exchange.request());
   HeldBody body = exchange.take_body();
   const auto create = [text = std::move(body.text),
-                       owner = state_owner(context, exchange.request()),
-                       options = state.options()](const state::Database& database) {
-    return create_in(database, batch_of(text, owner), options);
+                       owner = state_owner(context, exchange.request()), options = state.options(),
+                       parts = state_parts(context)](const state::Database& database) {
+    return create_in(database, batch_of(text, owner), options, parts);
   };
   const state::BatchRecord batch = co_await state.run(create);
   context.batches->add(batch);

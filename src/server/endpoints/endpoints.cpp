@@ -30,7 +30,7 @@ std::vector<Endpoint> all_endpoints(bool change_adapters) {
   if (change_adapters) all = adapter_endpoints();
   for (auto part :
        {completion_endpoints(), chat_endpoints(), message_endpoints(), response_endpoints(),
-        embedding_endpoints(), ollama_endpoints(), ollama_model_endpoints(),
+        embedding_endpoints(), rerank_endpoints(), ollama_endpoints(), ollama_model_endpoints(),
         of_a_model(ollama_change_endpoints()), of_a_model(file_endpoints()),
         of_a_model(batch_endpoints()), model_endpoints(), token_endpoints(), health_endpoints(),
         status_endpoints(), render_endpoints(), replica_endpoints(), page_endpoints()})

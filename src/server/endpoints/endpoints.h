@@ -12,6 +12,7 @@ std::vector<Endpoint> chat_endpoints();               // chat.cpp
 std::vector<Endpoint> message_endpoints();            // messages.cpp
 std::vector<Endpoint> response_endpoints();           // responses.cpp
 std::vector<Endpoint> embedding_endpoints();          // embeddings.cpp
+std::vector<Endpoint> rerank_endpoints();             // rerank.cpp
 std::vector<Endpoint> ollama_endpoints();             // ollama.cpp
 std::vector<Endpoint> ollama_model_endpoints();       // ollama_models.cpp
 std::vector<HttpEndpoint> ollama_change_endpoints();  // ollama_models.cpp

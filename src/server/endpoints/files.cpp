@@ -21,7 +21,7 @@ Awaitable<void> upload_file(HttpContext& context, Exchange& exchange) {
   refuse_other_sites(context, request);
   const auto slot = state.uploads.try_lend(1);
   if (!slot) throw RequestError(429, "", "too many uploads at once; try again later");
-  FileUpload upload(state, state_owner(context, request));
+  FileUpload upload(state, state_owner(context, request), state_parts(context));
   MultipartReader form(multipart_boundary(request.header("Content-Type")), upload);
   while (true) {
     const std::string part = co_await exchange.read_more();
@@ -50,15 +50,18 @@ Awaitable<void> list_files(HttpContext& context, Exchange& exchange) {
   PersistentState& state = state_of(context);
   const HttpRequest& request = exchange.request();
   const state::Page page = page_of(request, 1000, 10'000);
+  // The state thread writes the text, too: a list may have ten thousand files.
   const auto list = [page, owner = state_owner(context, request),
                      purpose = query_value(request.query, "purpose").value_or("")](
                         const state::Database& database) {
-    return state::FileTable(database).list(owner, purpose, page);
+    std::vector<Json> items;
+    for (const state::FileRecord& file : state::FileTable(database).list(owner, purpose, page))
+      items.push_back(file_json(file));
+    return dump(list_json(std::move(items), page.limit));
   };
-  const std::vector<state::FileRecord> files = co_await state.run(list);
-  std::vector<Json> items;
-  for (const state::FileRecord& file : files) items.push_back(file_json(file));
-  co_await exchange.send(json_response(list_json(std::move(items), page.limit)));
+  HttpResponse response;
+  response.body = co_await state.run(list);
+  co_await exchange.send(std::move(response));
 }
 
 Awaitable<void> get_file(HttpContext& context, Exchange& exchange) {

@@ -43,8 +43,9 @@ Awaitable<void> create_response(ServerContext& context, Exchange& exchange) {
   ResponsesJob job = co_await with_json_body(context, exchange, prepare);
   job.id = id_for(job, shelf, job.id.empty() ? exchange.request().id : job.id);
   const auto keep = [&](const Json& response) {
-    return shelf.store.put(shelf.owner, response["id"].get_ref<const std::string&>(),
-                    {.previous = job.previous, .object = dump(response), .input = job.input});
+    return shelf.store.put(
+        shelf.owner, response["id"].get_ref<const std::string&>(),
+        {.previous = job.previous, .object = dump(response), .input = job.input});
   };
   const auto held = context.bodies.try_lend(job.head_bytes);
   if (!held)

@@ -9,6 +9,7 @@
 #include "api/openai/completion_request.h"
 #include "api/openai/embedding_request.h"
 #include "api/openai/responses_request.h"
+#include "api/openai/score_request.h"
 #include "server/endpoints/endpoints.h"
 
 namespace octavo::server {
@@ -61,6 +62,9 @@ TEST(Openapi, HasAcceptedFieldsButNotRefusedOnes) {
   expect_fields(document, "/v1/messages/count_tokens", messages_fields());
   expect_fields(document, "/v1/responses", responses_fields());
   expect_fields(document, "/v1/embeddings", embedding_fields());
+  for (const char* path : {"/v1/rerank", "/rerank", "/v2/rerank"})
+    expect_fields(document, path, rerank_fields());
+  for (const char* path : {"/v1/score", "/score"}) expect_fields(document, path, score_fields());
 }
 
 }  // namespace

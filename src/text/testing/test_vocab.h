@@ -71,6 +71,29 @@ inline GgufVocab raw_vocab() {
   return vocab;
 }
 
+// Uncased pieces of BERT: four marks, then "un" (4), "believ" (5), "able" (6), "a" (7) and "!" (8).
+inline GgufVocab word_piece_vocab() {
+  GgufVocab vocab;
+  vocab.model = "bert";
+  vocab.tokens = {"[PAD]",  "[UNK]", "[CLS]",   "[SEP]",  "\u2581un",
+                  "believ", "able",  "\u2581a", "\u2581!"};
+  vocab.types = {3, 3, 3, 3, 1, 1, 1, 1, 1};
+  vocab.pad = 0, vocab.unk = 1, vocab.cls = 2, vocab.sep = 3;
+  return vocab;
+}
+
+// As XLM-RoBERTa's: <s>, <pad>, </s>, <unk>, then pieces from 4.
+inline GgufVocab unigram_vocab() {
+  GgufVocab vocab;
+  vocab.model = "t5";
+  vocab.tokens = {"<s>", "<pad>", "</s>", "<unk>", "\u2581", "a", "b", "ab", "\u2581ab"};
+  vocab.scores = {0, 0, 0, 0, -1, -3, -3, -4, -2};
+  vocab.types = {3, 3, 3, 2, 1, 1, 1, 1, 1};
+  vocab.bos = 0, vocab.pad = 1, vocab.eos = 2, vocab.unk = 3;
+  vocab.add_bos = vocab.add_eos = vocab.add_space_prefix = vocab.remove_extra_whitespaces = true;
+  return vocab;
+}
+
 inline std::shared_ptr<const Tokenizer> tokenizer_of(const GgufVocab& vocab) {
   return Tokenizer::from_json(tokenizer_json_from_gguf(vocab));
 }

@@ -1,7 +1,7 @@
-"""Models that take images: tiny towers of the four families with all tensors, beside the text models of the other files."""
+"""Models that take images: tiny towers of all families with all tensors, beside the text models of the other files."""
 
 from ..tensor import TensorList
-from . import CustomFamily, dense, gemma3, gemma4, qwen_hybrid
+from . import CustomFamily, dense, gemma3, gemma4, qwen3_vl, qwen_hybrid
 
 # Ids of the image tokens: the tokenizer adds them after its vocabulary of 480.
 FIRST_ID = 480
@@ -60,9 +60,12 @@ def qwen_tower(config: dict, at: str, channels_last: bool) -> TensorList:
         found.linear(f"{block}.attn.proj", hidden, hidden, 0.2, 0.5)
         found.linear(f"{block}.mlp.linear_fc1", inner, hidden, 0.3)
         found.linear(f"{block}.mlp.linear_fc2", hidden, inner, 0.2, 0.5)
-    layer_norm(found, f"{at}.merger.norm", hidden)
-    found.linear(f"{at}.merger.linear_fc1", joined, joined, 0.3)
-    found.linear(f"{at}.merger.linear_fc2", vision["out_hidden_size"], joined, 0.2)
+    mergers = [("merger", hidden)]
+    mergers += [(f"deepstack_merger_list.{i}", joined) for i in range(len(vision["deepstack_visual_indexes"]))]
+    for merger, normed in mergers:
+        layer_norm(found, f"{at}.{merger}.norm", normed)
+        found.linear(f"{at}.{merger}.linear_fc1", joined, joined, 0.3)
+        found.linear(f"{at}.{merger}.linear_fc2", vision["out_hidden_size"], joined, 0.2)
     return found
 
 
@@ -84,6 +87,27 @@ def qwen_mlx_tensors(config: dict) -> TensorList:
 def qwen_moe_tensors(config: dict) -> TensorList:
     text = qwen_hybrid.FAMILIES["qwen3.5-moe"].tensors(config)
     return TensorList([*without(text, "model.visual", "mtp."), *qwen_tower(config, "model.visual", False)])
+
+
+def qwen3_vl_config(kind: str, text: dict) -> dict:
+    return {key: value for key, value in QWEN.items() if key.endswith("_token_id")} | {
+        "architectures": ["Qwen3VLForConditionalGeneration"], "model_type": kind, "text_config": text,
+        "tie_word_embeddings": text["tie_word_embeddings"],
+        "vision_config": QWEN_VISION | {"model_type": kind, "deepstack_visual_indexes": [0, 2]}}
+
+
+QWEN3_VL = qwen3_vl_config("qwen3_vl", qwen3_vl.TEXT)
+QWEN3_VL_MOE = qwen3_vl_config("qwen3_vl_moe", qwen3_vl.MOE_TEXT)
+
+
+def qwen3_vl_tensors(config: dict) -> TensorList:
+    text = qwen3_vl.text_tensors(config, "model.language_model", "lm_head")
+    return TensorList([*text, *qwen_tower(config, "model.visual", False)])
+
+
+def qwen3_vl_mlx_tensors(config: dict) -> TensorList:
+    text = qwen3_vl.text_tensors(config, "language_model.model", "language_model.lm_head", published=False)
+    return TensorList([*text, *qwen_tower(config, "vision_tower", True)])
 
 
 GEMMA4_SPECIALS = ("<|image>", "<image|>", "<|image|>")
@@ -250,6 +274,10 @@ FAMILIES = {
         "Qwen3.5 with a tower as wide as the published one, for time limits", QWEN | {"vision_config": QWEN_VISION | {
             "depth": 2, "hidden_size": 1152, "num_heads": 16, "intermediate_size": 4304, "num_position_embeddings": 2304}},
         qwen_tensors),
+    "qwen3-vl": _qwen("Qwen3-VL with its tower, three parts per row, tied output", QWEN3_VL, qwen3_vl_tensors),
+    "qwen3-vl-mlx": _qwen("Qwen3-VL as mlx-vlm converts it", QWEN3_VL, qwen3_vl_mlx_tensors),
+    "qwen3-vl-moe": _qwen("Qwen3-VL with experts, as published", QWEN3_VL_MOE, qwen3_vl_tensors),
+    "qwen3-vl-moe-mlx": _qwen("Qwen3-VL with experts, as mlx-vlm converts it", QWEN3_VL_MOE, qwen3_vl_mlx_tensors),
     "gemma4-vision": _gemma4("Gemma 4 E2B with its tower: clamped linear layers, causal text", GEMMA4),
     "gemma4-dense-vision": _gemma4("Gemma 4 31B with its tower: heads of 72, images that see themselves", GEMMA4_DENSE),
     "gemma3-vision": CustomFamily(

@@ -1,0 +1,1 @@
+"""The parts of bench/agent_trace.py and bench/agent_replay.py."""

@@ -16,6 +16,10 @@ if(DEFINED ENV{CARGO_TARGET_DIR})
   get_filename_component(octavo_rust_target_dir "$ENV{CARGO_TARGET_DIR}" ABSOLUTE
     BASE_DIR "${CMAKE_SOURCE_DIR}")
 endif()
+set(octavo_rust_environment "")
+if(OCTAVO_FUZZ)
+  include(RustCoverage)
+endif()
 set(octavo_rust_library "${CMAKE_BINARY_DIR}/liboctavo_rust.a")
 set(octavo_rust_profile_dir "${octavo_rust_target_dir}/release")
 set(octavo_rust_flags "")
@@ -28,7 +32,7 @@ file(GLOB_RECURSE octavo_rust_sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/rus
 
 add_custom_command(
   OUTPUT "${octavo_rust_library}"
-  COMMAND "${CMAKE_COMMAND}" -E env "CARGO_TARGET_DIR=${octavo_rust_target_dir}"
+  COMMAND "${CMAKE_COMMAND}" -E env "CARGO_TARGET_DIR=${octavo_rust_target_dir}" ${octavo_rust_environment}
     "${CARGO_PROGRAM}" build --release --locked --quiet ${octavo_rust_flags}
     --manifest-path "${CMAKE_SOURCE_DIR}/rust/Cargo.toml"
   COMMAND "${CMAKE_COMMAND}" -E copy "${octavo_rust_profile_dir}/liboctavo_rust.a"

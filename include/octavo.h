@@ -115,9 +115,9 @@ OCTAVO_API octavo_status octavo_engine_info(octavo_engine* engine, char** info_j
 
 /* Submits a request. Tokenizes on the calling thread and returns before any computation.
  *
- *   kind       "completion", "chat" or "embedding"
- *   body_json  The body of POST /v1/completions, /v1/chat/completions or /v1/embeddings. With
- *              "stream": true, text is delivered as it is generated; otherwise it is delivered in
+ *   kind       "completion", "chat", "embedding" or "score"
+ *   body_json  The body of POST /v1/completions, /v1/chat/completions, /v1/embeddings or /v1/score.
+ *              With "stream": true, text is delivered as it is generated; otherwise it is delivered in
  *              one event. Images of a chat are data: URLs, or https: URLs of the hosts in the option
  *              "allowed_media_domains", which this call fetches. "stream_options" and "return_token_ids" have no effect.
  *   stream     Receives the handle. Release it with octavo_stream_free(). */
@@ -150,6 +150,9 @@ OCTAVO_API octavo_status octavo_submit(octavo_engine* engine, const char* kind,
  *
  *   {"type": "embedding",                embedding; one
  *    "data": [{"index", "embedding"}, ...]}
+ *
+ *   {"type": "score",                    score; one
+ *    "scores": [...]}                    one number per pair; null if the request was cancelled
  *
  *   {"type": "end",
  *    "usage": {"prompt_tokens", "completion_tokens", "total_tokens", "prompt_tokens_details"}}

@@ -16,12 +16,14 @@ from .outputs import (
     EmbeddingRequestOutput,
     Logprob,
     RequestOutput,
+    ScoringOutput,
+    ScoringRequestOutput,
 )
 from .sampling_params import PoolingParams, RequestOutputKind, SamplingParams, StructuredOutputsParams
 from .tokenizer import Tokenizer
 
 __all__ = [
     "LLM", "AsyncLLM", "CompletionOutput", "EmbeddingOutput", "EmbeddingRequestOutput", "EngineError", "ForkError", "Logprob",
-    "OctavoError", "PoolingParams", "RequestError", "RequestOutput", "RequestOutputKind", "SamplingParams", "SetupError",
-    "StructuredOutputsParams", "TextPrompt", "Tokenizer", "TokensPrompt", "version",
+    "OctavoError", "PoolingParams", "RequestError", "RequestOutput", "RequestOutputKind", "SamplingParams", "ScoringOutput",
+    "ScoringRequestOutput", "SetupError", "StructuredOutputsParams", "TextPrompt", "Tokenizer", "TokensPrompt", "version",
 ]

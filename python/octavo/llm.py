@@ -20,6 +20,8 @@ from .outputs import (
     EmbeddingOutput,
     EmbeddingRequestOutput,
     RequestOutput,
+    ScoringOutput,
+    ScoringRequestOutput,
     read_choice,
     read_logprobs,
 )
@@ -62,6 +64,16 @@ def _prompt_of(prompt: Any) -> Any:
     if set(prompt) == {"prompt"} or set(prompt) == {"prompt_token_ids"}:
         return next(iter(prompt.values()))
     raise TypeError(f"a prompt dict must contain only prompt or only prompt_token_ids, not {sorted(prompt)}")
+
+
+def _pairs(data_1: str | Sequence[str], data_2: str | Sequence[str]) -> list[tuple[str, str]]:
+    first = [data_1] if isinstance(data_1, str) else list(data_1)
+    second = [data_2] if isinstance(data_2, str) else list(data_2)
+    if len(first) == 1:
+        first *= len(second)
+    if not second or len(first) != len(second):
+        raise ValueError(f"{len(first)} and {len(second)} texts; pass one and any number, or as many of each")
+    return list(zip(first, second, strict=True))
 
 
 def _one_each(params: Any, kind: type, count: int) -> list[Any]:
@@ -259,6 +271,29 @@ class LLM:
             )
 
         self._run_all("embedding", bodies, finish, use_tqdm)
+        return [output for output in outputs if output is not None]
+
+    def score(
+        self,
+        data_1: str | Sequence[str],
+        data_2: str | Sequence[str],
+        /,
+        *,
+        use_tqdm: bool | Callable[..., Any] = True,
+        pooling_params: PoolingParams | None = None,
+    ) -> list[ScoringRequestOutput]:
+        """Returns one score per pair of texts: of one text and each of the others, or of two lists in order. Requires a
+        reranker, or an embedding model, whose score is the cosine of the two embeddings."""
+        fields = pooling_params.body() if pooling_params else {}
+        bodies = [{"text_1": first, "text_2": second} | fields for first, second in _pairs(data_1, data_2)]
+        outputs: list[ScoringRequestOutput | None] = [None] * len(bodies)
+
+        def finish(place: int, begin: Body, stream: Stream) -> None:
+            answer = stream.next() or {}
+            tokens = list(itertools.chain.from_iterable(begin["prompt_token_ids"]))
+            outputs[place] = ScoringRequestOutput(begin["id"], ScoringOutput(answer["scores"][0]), tokens)
+
+        self._run_all("score", bodies, finish, use_tqdm)
         return [output for output in outputs if output is not None]
 
     def _completions(self, prompts: Any, sampling_params: Any) -> list[Body]:

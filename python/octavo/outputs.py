@@ -65,6 +65,19 @@ class EmbeddingRequestOutput:
     finished: bool = True
 
 
+@dataclass
+class ScoringOutput:
+    score: float
+
+
+@dataclass
+class ScoringRequestOutput:
+    request_id: str
+    outputs: ScoringOutput
+    prompt_token_ids: list[int]  # of an embedding model: those of both texts
+    finished: bool = True
+
+
 def read_logprobs(entry: dict[str, Any]) -> TokenLogprobs:
     return {int(token): Logprob(**values) for token, values in entry.items()}
 

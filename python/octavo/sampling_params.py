@@ -81,7 +81,7 @@ class SamplingParams:
 
 @dataclass
 class PoolingParams:
-    """Parameters of embedding requests."""
+    """Parameters of embedding and score requests."""
 
     dimensions: int | None = None
     use_activation: bool | None = None

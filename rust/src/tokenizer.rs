@@ -1,7 +1,8 @@
 //! A Hugging Face tokenizer without truncation and padding.
 
 use crate::border::Failure;
-use crate::normalizer_limits;
+use crate::growth_limits;
+use crate::post_processor_limits;
 use crate::token_pair::{Pair, longest_first, truncated};
 use crate::word_limits;
 use std::collections::HashSet;
@@ -15,11 +16,12 @@ pub struct Tokenizer {
 
 impl Tokenizer {
     pub fn from_json(json: &[u8]) -> Result<Tokenizer, Failure> {
-        normalizer_limits::check(json)?;
+        growth_limits::check(json)?;
         let mut inner = tokenizers::Tokenizer::from_bytes(json).map_err(Failure::refused)?;
         word_limits::check(inner.get_model())?;
         inner.with_truncation(None).map_err(Failure::refused)?;
         inner.with_padding(None);
+        post_processor_limits::check(&inner)?;
 
         let special = inner
             .get_added_tokens_decoder()

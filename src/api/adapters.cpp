@@ -18,8 +18,34 @@ auto position_of(auto& adapters, const std::string& name) {
 
 }  // namespace
 
-void AdapterRegistry::load(const AdapterSource& source, bool replaces) {
-  const std::lock_guard one_at_a_time(loading_);
+// One adapter is loaded at a time. A request that waits can be stopped, and takes no processor time.
+class AdapterRegistry::Turn {
+ public:
+  Turn(AdapterRegistry& registry, const Preparation& preparation) : registry_(registry) {
+    constexpr std::chrono::milliseconds kBetweenChecks{50};
+    const Waiting waiting(preparation);
+    std::unique_lock lock(registry_.mutex_);
+    const auto is_free = [this] { return !registry_.is_loading_; };
+    while (!registry_.loaded_.wait_for(lock, kBetweenChecks, is_free)) preparation.check();
+    registry_.is_loading_ = true;
+  }
+  ~Turn() {
+    {
+      const std::lock_guard lock(registry_.mutex_);
+      registry_.is_loading_ = false;
+    }
+    registry_.loaded_.notify_one();
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  AdapterRegistry& registry_;
+};
+
+void AdapterRegistry::load(const AdapterSource& source, bool replaces,
+                           const Preparation& preparation) {
+  const Turn turn(*this, preparation);
   if (source.name.empty()) throw SetupError("the name of an adapter is empty");
   if (std::ranges::count(reserved_, source.name) > 0)
     throw SetupError(

@@ -2,6 +2,7 @@
 // thread.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "api/adapter_source.h"
+#include "api/preparation.h"
 #include "scheduler/adapter.h"
 
 namespace octavo::api {
@@ -30,8 +32,10 @@ class AdapterRegistry {
       : load_(std::move(load)), reserved_(std::move(reserved)) {}
 
   // Throws SetupError if the name is taken (unless `replaces` and it is an adapter's) or the adapter
-  // cannot be loaded. Requests of a replaced adapter end with the one they began with.
-  void load(const AdapterSource& source, bool replaces = false);
+  // cannot be loaded, RequestError if the preparation is stopped while others load theirs. Requests
+  // of a replaced adapter end with the one they began with.
+  void load(const AdapterSource& source, bool replaces = false,
+            const Preparation& preparation = {});
   // False if there is none of this name. Its open requests continue.
   bool unload(const std::string& name);
 
@@ -39,10 +43,13 @@ class AdapterRegistry {
   std::vector<LoadedAdapter> list() const;                             // in order of loading
 
  private:
+  class Turn;
+
   Load load_;
   std::vector<std::string> reserved_;
-  std::mutex loading_;  // one at a time
   mutable std::mutex mutex_;
+  bool is_loading_ = false;  // one at a time
+  std::condition_variable loaded_;
   std::vector<LoadedAdapter> adapters_;
 };
 

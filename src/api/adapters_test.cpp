@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
+#include <stop_token>
+#include <thread>
+
 #include "api/generation_request.h"
 #include "api/openai/adapter_requests.h"
 #include "api/testing/test_model.h"
@@ -56,6 +60,39 @@ TEST_F(AdaptersApiTest, LoadingRefusesTakenNamesAndBadFolders) {
   EXPECT_THAT(load({{"lora_name", "b"}, {"lora_path", "bad"}}).second, HasSubstr("is damaged"));
   EXPECT_EQ(load({{"lora_name", "b"}}).first, 400);
   EXPECT_EQ(load({{"lora_name", ""}, {"lora_path", "x"}}).first, 400);
+}
+
+TEST(AdapterRegistry, ARequestThatWaitsForAnotherLoadCanBeStopped) {
+  std::promise<void> began;
+  std::promise<void> go_on;
+  AdapterRegistry registry(
+      [&](const AdapterSource& source, bool) {
+        began.set_value();
+        go_on.get_future().wait();
+        return std::make_shared<const Adapter>(1, source.name, Sha256Digest{});
+      },
+      {});
+  std::thread first([&] { registry.load({.name = "a", .path = "x"}); });
+  began.get_future().wait();
+  std::stop_source stop;
+  WaitRecord record;
+  const Preparation preparation{.stop = stop.get_token(), .waiting = &record};
+  std::promise<bool> stopped;
+  std::thread second([&] {
+    try {
+      registry.load({.name = "b", .path = "x"}, false, preparation);
+      stopped.set_value(false);
+    } catch (const RequestError&) {
+      stopped.set_value(true);
+    }
+  });
+  while (!record.waits()) std::this_thread::yield();
+  stop.request_stop();
+  EXPECT_TRUE(stopped.get_future().get());
+  go_on.set_value();
+  first.join();
+  second.join();
+  EXPECT_EQ(registry.list().size(), 1u);
 }
 
 TEST_F(AdaptersApiTest, AReplacedAdapterLastsForItsRequests) {

@@ -94,8 +94,9 @@ class DiskTier {
   // `fill` has the bytes of a page as computed here. If the page is unproven and differs, every page
   // is forgotten and no more are received.
   void prove(const PageKey& key, const Fill& fill);
-  // Once after a page differed: what was computed from received pages is to be forgotten.
-  bool take_refuted() { return refuted_.exchange(false); }
+  // Once after a page differed: what was computed from received pages is to be forgotten. No page is
+  // unproven after that.
+  bool take_refuted();
 
   // Sets the function that is called on the tier's thread when a read has pages to take. The
   // previous one is not called any more after this returns.

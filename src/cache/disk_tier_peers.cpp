@@ -108,6 +108,12 @@ void DiskTier::prove_one(Lock& lock) {
   if (readable && !equal) refute();
 }
 
+bool DiskTier::take_refuted() {
+  if (!refuted_.exchange(false)) return false;
+  holds_received_ = false;
+  return true;
+}
+
 void DiskTier::refute() {
   ++stats_.refuted;
   refuses_received_ = true;

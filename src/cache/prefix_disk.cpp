@@ -40,11 +40,17 @@ bool PrefixDisk::save(std::span<const Page> pages) {
   for (const Page& page : pages) keys.push_back(page.key);
   const std::vector<bool> there = tier_.has(keys);
   for (size_t i = 0; i < pages.size(); ++i) {
-    const auto fill = [&](std::span<std::byte> to) { memory_.copy_out(pages[i].page, to); };
-    if (there[i] && tier_.may_have_unproven()) tier_.prove(pages[i].key, fill);
-    if (!there[i] && !tier_.save(pages[i].key, pages[i].parent, fill, pages[i].common))
+    const Page& page = pages[i];
+    const auto fill = [&](std::span<std::byte> to) { memory_.copy_out(page.page, to); };
+    const bool unproven = page.common && !page.computed && tier_.may_have_unproven();
+    if (there[i]) {
+      // A page that was read would only be compared with itself.
+      if (page.computed && tier_.may_have_unproven()) tier_.prove(page.key, fill);
+    } else if (!(unproven ? tier_.receive(page.key, page.parent, fill)
+                          : tier_.save(page.key, page.parent, fill, page.common))) {
       return false;
-    if (pages[i].block) tier_.announce(pages[i].key, *pages[i].block);
+    }
+    if (page.block) tier_.announce(page.key, *page.block);
   }
   return true;
 }

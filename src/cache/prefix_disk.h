@@ -59,6 +59,7 @@ class PrefixDisk {
     std::optional<PageKey> parent;          // the previous page of the same group
     PageId page;                            // written by a completed step
     bool common = false;                    // of the common namespace
+    bool computed = true;                   // false: taken from the cache, perhaps a peer's
     std::optional<CachedBlock> block = {};  // if the prefix cache is observed
   };
   // Saves pages that are not on disk yet, in order. False if some were not accepted because too

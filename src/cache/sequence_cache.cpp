@@ -73,6 +73,7 @@ int SequenceCache::reuse(std::span<const TokenId> tokens, int limit) {
   if (hit.tokens == 0) return 0;
   pages_.adopt(hit.pages, hit.state);
   published_ = static_cast<size_t>(hit.tokens / shared_.hash_block_tokens());
+  reused_ = published_;
   const NodeId tip = path[published_ - 1];
   shared_.index().pin(tip);
   shared_.index().unpin(std::exchange(tip_, tip));
@@ -112,7 +113,7 @@ void SequenceCache::accept_drafts(int start, int end, std::span<const int> edges
 
 void SequenceCache::keep_snapshot(int end, std::span<const int> edges, int answer) {
   const int every = shared_.snapshot_tokens();
-  if (every == 0) return;
+  if (every == 0 || !shares_) return;
   const bool at_edge = end % every == 0 || std::ranges::binary_search(edges, end);
   const bool passing = !at_edge && end > answer && end % shared_.plan().common_tokens() == 0;
   // Keeping it costs another copy for the next rows. A snapshot never preempts a sequence.
@@ -129,6 +130,7 @@ void SequenceCache::keep_snapshot(int end, std::span<const int> edges, int answe
 }
 
 void SequenceCache::publish(std::span<const TokenId> tokens, int snapshot_end) {
+  if (!shares_) return;
   const auto size = static_cast<size_t>(shared_.hash_block_tokens());
   for (; (published_ + 1) * size <= tokens.size(); ++published_) {
     const NodeId node = shared_.index().pin_child(tip_, block_key(tokens, published_));
@@ -185,6 +187,7 @@ std::vector<NodeId> SequenceCache::unsaved_nodes() const {
 }
 
 void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
+  if (!shares_) return;
   const int size = shared_.hash_block_tokens();
   const auto end = std::min(static_cast<size_t>(done / size), published_);
   std::vector<PrefixDisk::Page> pages;
@@ -197,7 +200,11 @@ void SequenceCache::save(int done, bool ended, PrefixDisk& disk) {
       const PageId page = pages_.table(static_cast<int>(g))[(block + 1) / per_page - 1];
       if (page == kNoPage) continue;
       const auto part = static_cast<int32_t>(g);
-      pages.push_back({{disk_hash(block), part}, std::nullopt, page, common()});
+      pages.push_back({.key = {disk_hash(block), part},
+                       .parent = std::nullopt,
+                       .page = page,
+                       .common = common(),
+                       .computed = block >= reused_});
       if (block >= per_page) pages.back().parent = PageKey{disk_hash(block - per_page), part};
       if (!nodes.empty())
         pages.back().block = shared_.index().describe(nodes[block - saved_], static_cast<int>(g));
@@ -240,6 +247,8 @@ void SequenceCache::release() {
   unsaved_.clear();
   passing_.reset();
   saved_ = 0;
+  reused_ = 0;
+  shares_ = true;
   shared_.index().unpin(std::exchange(tip_, kRootNode));
   shared_.index().pin(kRootNode);
   published_ = 0;

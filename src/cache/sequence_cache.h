@@ -75,6 +75,8 @@ class SequenceCache {
   // Passes full pages of the first `done` tokens, whose steps are complete, to the disk. `ended`:
   // no more rows follow.
   void save(int done, bool ended, PrefixDisk& disk);
+  // Until release(), publish() and save() do nothing: the pages may be wrong.
+  void stop_sharing() { shares_ = false; }
   // Unregisters pages with tokens from `from` on, because their step failed.
   void retract(int from);
   // Releases the pages that no row from `position` on reads.
@@ -123,10 +125,12 @@ class SequenceCache {
   std::vector<BlockHash> hashes_;    // of the blocks hashed so far; tokens never change
   NodeId tip_ = kRootNode;           // of the last published block; pinned
   size_t published_ = 0;             // blocks
+  size_t reused_ = 0;                // of them, taken from the cache
   size_t saved_ = 0;                 // blocks passed to the disk
   std::vector<Snapshot> snapshots_;  // kept, not yet published; the sequence references their pages
   std::vector<Snapshot> unsaved_;    // kept; their step may not be complete
   std::optional<Passing> passing_;
+  bool shares_ = true;
 };
 
 }  // namespace octavo

@@ -1,8 +1,11 @@
 #include "capi/event_json.h"
 
+#include <algorithm>
+
 #include "api/openai/embedding_format.h"
 #include "api/openai/envelope.h"
 #include "api/openai/logprob_json.h"
+#include "api/openai/score_format.h"
 
 namespace octavo::capi {
 
@@ -95,6 +98,20 @@ std::string embedding_event(const std::vector<OutputEvent>& answers, const api::
       api::append_embedding(out, vector, job.base64);
     }
     out += "},";
+  }
+  out.back() = ']';
+  return out + '}';
+}
+
+std::string score_event(const std::vector<OutputEvent>& answers, const api::ScoringJob& job) {
+  std::string out = R"({"type":"score","scores":)";
+  const bool cancelled = std::ranges::any_of(
+      answers, [](const OutputEvent& answer) { return answer.embedding.empty(); });
+  if (cancelled) return out + "null}";
+  out += '[';
+  for (const float score : api::scores_of(answers, job)) {
+    api::append_json_number(out, score);
+    out += ',';
   }
   out.back() = ']';
   return out + '}';

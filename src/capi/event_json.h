@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "api/openai/embedding_request.h"
+#include "api/openai/scored_pairs.h"
 #include "api/output_events.h"
 
 namespace octavo::capi {
@@ -17,6 +18,8 @@ std::string answers_event(const std::vector<api::OutputEvent>& answers,
 // Throws RequestError(500) when a vector is not finite.
 std::string embedding_event(const std::vector<api::OutputEvent>& answers,
                             const api::EmbeddingJob& job);
+// Throws RequestError(500) when a score is not finite.
+std::string score_event(const std::vector<api::OutputEvent>& answers, const api::ScoringJob& job);
 std::string end_event(const api::Usage& usage);
 
 }  // namespace octavo::capi

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -140,12 +139,7 @@ octavo_status wait_for_any(const std::vector<Stream*>& streams, int64_t timeout_
   }
   std::unique_lock lock(waiting.mutex);
   const auto found = [&] { return (*ready = first_ready(streams)) < streams.size(); };
-  if (timeout_ms < 0) {
-    waiting.came.wait(lock, found);
-    return OCTAVO_OK;
-  }
-  return waiting.came.wait_for(lock, std::chrono::milliseconds(timeout_ms), found) ? OCTAVO_OK
-                                                                                   : OCTAVO_TIMEOUT;
+  return waiting.wait(lock, timeout_ms, found) ? OCTAVO_OK : OCTAVO_TIMEOUT;
 }
 
 }  // namespace

@@ -80,6 +80,19 @@ TEST(Octavo, AModelThatPoolsEmbeds) {
   EXPECT_EQ(events[1]["data"][1]["embedding"].size(), 3u);
 }
 
+TEST(Octavo, AModelThatPoolsScores) {
+  const EnginePtr engine = open_fake(R"({"pooling": "last"})");
+  const StreamPtr stream =
+      submit(engine.get(), "score", {{"text_1", "a"}, {"text_2", {"a", "bc", "d"}}});
+  const std::vector<Json> events = events_of(stream.get());
+  ASSERT_EQ(events.size(), 3u);
+  EXPECT_EQ(events[1]["type"], "score");
+  ASSERT_EQ(events[1]["scores"].size(), 3u);
+  EXPECT_FLOAT_EQ(events[1]["scores"][0].get<float>(), 1);  // the cosine of a vector with itself
+  EXPECT_LT(events[1]["scores"][1].get<float>(), 0.999F);
+  EXPECT_EQ(events[2]["type"], "end");
+}
+
 TEST(Octavo, WhatTheServerRefusesIsRefused) {
   const EnginePtr engine = open_fake();
   const auto refused = [&](const char* kind, const Json& body) {
@@ -98,6 +111,7 @@ TEST(Octavo, WhatTheServerRefusesIsRefused) {
             "400 resume_token_ids");
   EXPECT_EQ(refused("poem", {{"prompt", "a"}}), "400 kind");
   EXPECT_EQ(refused("embedding", {{"input", "a"}}), "400 model");
+  EXPECT_EQ(refused("score", {{"text_1", "a"}, {"text_2", "b"}}), "400 model");
   octavo_stream* stream = nullptr;
   octavo_error* error = nullptr;
   const octavo_status status = octavo_submit(engine.get(), "chat", "{", &stream, &error);
@@ -125,6 +139,21 @@ TEST(Octavo, NextReturnsAfterItsTimeout) {
   EXPECT_EQ(next(stream.get())["type"], "begin");
   char* event = nullptr;
   EXPECT_EQ(octavo_next(stream.get(), 1, &event, nullptr), OCTAVO_TIMEOUT);
+}
+
+TEST(Octavo, TheLargestTimeoutIsNotShort) {
+  const EnginePtr engine = open_fake(R"({"step_ms": 50})");
+  const StreamPtr stream = submit(engine.get(), "completion", completion("a", 2));
+  next(stream.get());
+  octavo_stream* one[] = {stream.get()};
+  size_t ready = 9;
+  EXPECT_EQ(octavo_wait_any(one, 1, INT64_MAX, &ready, nullptr), OCTAVO_OK);
+  EXPECT_EQ(ready, 0u);
+  const StreamPtr other = submit(engine.get(), "completion", completion("b", 2));
+  next(other.get());
+  char* event = nullptr;
+  ASSERT_EQ(octavo_next(other.get(), INT64_MAX, &event, nullptr), OCTAVO_OK);
+  octavo_string_free(event);
 }
 
 TEST(Octavo, WaitsForAnyOfSeveral) {

@@ -21,7 +21,8 @@ RequestJob prepare(std::string_view kind, std::string_view text, const api::Serv
   if (kind == "chat") return {api::prepare_chat(body, model)};
   if (kind == "completion") return {api::prepare_completion(body, model)};
   if (kind == "embedding") return {api::prepare_embedding(body, model)};
-  throw RequestError(400, "kind", "must be completion, chat or embedding");
+  if (kind == "score") return {api::prepare_score(body, model)};
+  throw RequestError(400, "kind", "must be completion, chat, embedding or score");
 }
 
 }  // namespace

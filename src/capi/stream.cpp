@@ -1,6 +1,5 @@
 #include "capi/stream.h"
 
-#include <chrono>
 #include <utility>
 
 #include "capi/event_json.h"
@@ -59,6 +58,7 @@ bool Stream::read(size_t prompt, Update update) {
 
 std::string Stream::answer_event(const std::vector<OutputEvent>& answers) {
   if (const auto* embedding = job_.embedding()) return embedding_event(answers, *embedding);
+  if (const auto* scoring = job_.scoring()) return score_event(answers, *scoring);
   for (const OutputEvent& answer : answers) {
     for (const OutputPart& part : answer.parts) {
       if (part.kind == PartKind::kToolCall) called_[static_cast<size_t>(answer.index)] = true;
@@ -91,12 +91,7 @@ void Stream::fail(const RequestError& error) {
 
 std::optional<Stream::Next> Stream::next(int64_t timeout_ms) {
   std::unique_lock lock(waiting_->mutex);
-  const auto is_ready = [&] { return ready(); };
-  if (timeout_ms < 0) {
-    waiting_->came.wait(lock, is_ready);
-  } else if (!waiting_->came.wait_for(lock, std::chrono::milliseconds(timeout_ms), is_ready)) {
-    return std::nullopt;
-  }
+  if (!waiting_->wait(lock, timeout_ms, [&] { return ready(); })) return std::nullopt;
   Next next;
   if (!events_.empty()) {
     next.event = std::move(events_.front());

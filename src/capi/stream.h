@@ -1,7 +1,9 @@
 // stream.h - the output of one request as a queue of events.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -19,6 +21,17 @@ namespace octavo::capi {
 struct Waiting {
   std::mutex mutex;
   std::condition_variable came;
+
+  // Waits until `done` holds, without a limit if `timeout_ms` is negative. False if the time passed
+  // first.
+  template <typename Done>
+  bool wait(std::unique_lock<std::mutex>& lock, int64_t timeout_ms, const Done& done) {
+    constexpr int64_t kMostMs = 1'000'000'000'000;  // 31 years; clocks count nanoseconds in int64_t
+    if (timeout_ms >= 0 && timeout_ms <= kMostMs)
+      return came.wait_for(lock, std::chrono::milliseconds(timeout_ms), done);
+    came.wait(lock, done);
+    return true;
+  }
 };
 
 class Stream {

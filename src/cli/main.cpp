@@ -17,6 +17,8 @@
 #include "cli/parse/parse_error.h"
 #include "cli/parse/translate_arguments.h"
 #include "cli/parse/usage_error.h"
+#include "cli/source_commit.h"
+#include "kernels/arithmetic.h"
 #include "text/helper_jobs.h"
 
 extern char** environ;  // of POSIX; macOS has no header that declares it
@@ -56,7 +58,9 @@ int main(int argc, char** argv) {
       "Hugging Face hub (ORG/NAME[:quantisation][@revision]) or an alias from octavo ls "
       "--aliases."};
   app.name("octavo");
-  app.set_version_flag("--version", "octavo " OCTAVO_VERSION);
+  app.set_version_flag("--version",
+                       fmt::format("octavo {} (commit {}, arithmetic {})", OCTAVO_VERSION,
+                                   octavo::source_commit(), octavo::kArithmeticVersion));
   app.require_subcommand(1);
   octavo::add_serve_command(app);
   octavo::add_generate_command(app);

@@ -45,7 +45,10 @@ int Cluster::size() const { return state_->options_.size; }
 
 const std::vector<WorkerHello>& Cluster::workers() const { return state_->hellos_; }
 
-void Cluster::set_limits(const StepLimits& limits) { state_->vocab_ = limits.vocab; }
+void Cluster::set_limits(const StepLimits& limits) {
+  state_->vocab_ = limits.vocab;
+  state_->hidden_ = limits.hidden;
+}
 
 std::unique_ptr<TensorLinks> Cluster::make_links(bool all_pairs) {
   state_->failure_.throw_if_failed();

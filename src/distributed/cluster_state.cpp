@@ -236,7 +236,7 @@ void Cluster::State::take_result(Peer& peer, ResultMessage message) {
       step.message.error = fmt::format("{}: {}", peer.name, *message.error);
     }
   } else if (is_last(peer)) {
-    step.shape.check(message.result, vocab_);
+    step.shape.check(message.result, vocab_, hidden_);
     step.message.result = std::move(message.result);
   }
   ++peer.results;

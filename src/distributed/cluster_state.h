@@ -80,6 +80,7 @@ class Cluster::State {
   FailureState failure_;
   std::atomic<bool> failed_ = false;  // set after failure_
   std::atomic<int> vocab_;
+  std::atomic<int> hidden_ = 0;  // StepLimits::hidden
 
   std::mutex mutex_;  // guards all below, and peers
   std::condition_variable changed_;

@@ -98,19 +98,27 @@ ResultMessage decode_result(std::span<const std::byte> bytes) {
 
 ResultShape::ResultShape(const Batch& batch)
     : tokens_(batch.sampling.size()),
+      wants_logprobs_(std::ranges::any_of(
+          batch.sampling, [](const RowSampling& row) { return row.logprobs >= 0; })),
+      wants_hashes_(std::ranges::any_of(batch.sampling, &RowSampling::hash_logits)),
       predicts_(!batch.next_tokens.empty()),
       prompt_logprobs_(batch.prompt_logprobs.size()),
       hidden_rows_(batch.hidden_rows.size()) {}
 
-void ResultShape::check(const StepResult& result, int vocab) const {
-  const auto fits = [](size_t count, size_t wanted) { return count == 0 || count == wanted; };
+void ResultShape::check(const StepResult& result, int vocab, int hidden) const {
+  const auto fits = [&](size_t count, bool wanted) {
+    return count == tokens_ || (count == 0 && !wanted);
+  };
   const auto width = static_cast<size_t>(result.hidden.width);
-  if (result.tokens.size() != tokens_ || !fits(result.logprobs.size(), tokens_) ||
-      !fits(result.hashes.size(), tokens_) || result.prompt_logprobs.size() != prompt_logprobs_ ||
+  if (result.tokens.size() != tokens_ || !fits(result.logprobs.size(), wants_logprobs_) ||
+      !fits(result.hashes.size(), wants_hashes_) ||
+      result.prompt_logprobs.size() != prompt_logprobs_ ||
       result.hidden.values.size() != width * hidden_rows_ ||
       result.predicted.size() != (predicts_ ? tokens_ : 0))
     throw WireError("a result does not fit its step");
   if (hidden_rows_ > 0 && width == 0) throw WireError("a result has hidden rows without numbers");
+  if (hidden_rows_ > 0 && hidden > 0 && result.hidden.width != hidden)
+    throw WireError("a result has hidden rows of another model");
   check_tokens(result.tokens, vocab);
   check_tokens(result.predicted, vocab);
   check_logprobs(result.logprobs, vocab);

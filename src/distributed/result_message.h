@@ -28,12 +28,14 @@ ResultMessage decode_result(std::span<const std::byte> bytes);
 class ResultShape {
  public:
   explicit ResultShape(const Batch& batch);
-  // Throws WireError if `result` is not one of such a step: other counts, or tokens outside the
-  // vocabulary.
-  void check(const StepResult& result, int vocab) const;
+  // Throws WireError if `result` is not one of such a step: other counts, tokens outside the
+  // vocabulary, or hidden rows that do not have `hidden` numbers each (0: any number).
+  void check(const StepResult& result, int vocab, int hidden = 0) const;
 
  private:
   size_t tokens_;
+  bool wants_logprobs_;
+  bool wants_hashes_;
   bool predicts_;
   size_t prompt_logprobs_;
   size_t hidden_rows_;

@@ -79,6 +79,24 @@ TEST(ResultShape, OtherResultsAreRefused) {
   refuse("hidden", [](StepResult& result) { result.hidden.values.pop_back(); });
   refuse("width", [](StepResult& result) { result.hidden = {}; });
   refuse("predicted", [](StepResult& result) { result.predicted = {1, 1}; });
+  EXPECT_NO_THROW(shape.check(right, 4, 2));
+  EXPECT_THROW(shape.check(right, 4, 3), WireError);
+}
+
+TEST(ResultShape, ResultsWithoutWhatTheStepRequestsAreRefused) {
+  const auto check = [](const RowSampling& row, const StepResult& result) {
+    Batch batch;
+    batch.sampling = {{}, row};
+    ResultShape(batch).check(result, 4);
+  };
+  const StepResult plain{.tokens = {1, 2}, .logprobs = {}, .hashes = {}, .prompt_logprobs = {}};
+  StepResult full = plain;
+  full.logprobs.resize(2);
+  full.hashes.resize(2);
+  EXPECT_NO_THROW(check({}, plain));
+  EXPECT_THROW(check({.logprobs = 0}, plain), WireError);
+  EXPECT_THROW(check({.hash_logits = true}, plain), WireError);
+  EXPECT_NO_THROW(check({.logprobs = 0, .hash_logits = true}, full));
 }
 
 }  // namespace

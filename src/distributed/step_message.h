@@ -38,6 +38,7 @@ struct StepLimits {
   int positions = 1 << 24;   // of a sequence
   int block_tables = 64;     // the most
   bool predicts = true;      // Batch::next_tokens may be set
+  int hidden = 0;            // numbers of each row of StepResult::hidden; 0: any
   // If set: the block tables begin with one per group, which must have a page for every token that
   // the step reads or writes.
   std::vector<Group> groups = {};

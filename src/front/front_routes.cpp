@@ -166,6 +166,10 @@ std::vector<Route> probes(const FrontContext& context) {
   add("GET", "/health", healthy, "Same as /livez, under vLLM's name; fails during --drain-delay");
   add("GET", "/ping", alive, "Same as /livez, under SageMaker's name");
   add("POST", "/ping", alive, "Same as /livez, under SageMaker's name");
+  routes.push_back(server::simple_route(
+      "GET", "/api/hello", [](const HttpRequest&) { return json({{"message", "hello"}}); },
+      api::operation("Whether a server listens, for Claude Code", {{"type", "object"}})));
+  routes.back().needs_key = false;
   for (const char* path : {"/", "/page/{file}"}) {
     routes.push_back(server::simple_route("GET", path, server::page_file, nullptr));
     routes.back().needs_key = false;

@@ -258,12 +258,19 @@ Awaitable<void> ModelPool::load_quietly(std::string model) {
   }
 }
 
+Awaitable<void> ModelPool::load_on_request(SlotPtr slot) {
+  co_await load_quietly(slot->name());
+  slot->is_load_requested = false;
+}
+
 Awaitable<void> ModelPool::load(std::string model) {
   const CatalogModelPtr found = co_await scanner_.find(std::move(model));
   const SlotPtr slot = slot_of(found);
   if (slot->failure && PoolClock::now() < slot->failure->until)
     throw RequestError(slot->failure->status, "model", slot->failure->text);
-  asio::co_spawn(io_, load_quietly(found->name), asio::detached);
+  // No limit of open requests counts what waits here, so it is one per model.
+  if (!std::exchange(slot->is_load_requested, true))
+    asio::co_spawn(io_, load_on_request(slot), asio::detached);
 }
 
 Awaitable<void> ModelPool::unload(std::string model) {

@@ -134,6 +134,7 @@ class ModelPool : public Upstreams {
   // Carries out what the residency decides. Call after every change.
   void update();
   Awaitable<void> load_quietly(std::string model);
+  Awaitable<void> load_on_request(SlotPtr slot);
 
   boost::asio::io_context& io_;
   ModelPoolOptions options_;

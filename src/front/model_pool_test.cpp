@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>  // NOLINT(modernize-deprecated-headers): POSIX
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
 #include <unistd.h>
 
 #include <boost/asio/co_spawn.hpp>
@@ -10,6 +12,7 @@
 #include <boost/asio/use_awaitable.hpp>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "front/model_routes.h"
 
@@ -273,6 +276,42 @@ TEST_F(ModelPoolTest, UnloadAndLoadOnRequest) {
   asio::co_spawn(io_, stop(), asio::detached);
   run_until([&] { return pool().loaded().empty() && !refusal.empty(); });
   EXPECT_THAT(refusal, HasSubstr("b is not loaded"));
+}
+
+// The lines that the log gets during its lifetime.
+class LogOfPool {
+ public:
+  LogOfPool() {
+    spdlog::set_default_logger(std::make_shared<spdlog::logger>(
+        "", std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)));
+  }
+  ~LogOfPool() { spdlog::set_default_logger(before_); }
+
+  int count(const std::string& words) const {
+    std::istringstream lines(text_.str());
+    int count = 0;
+    for (std::string line; std::getline(lines, line);)
+      count += line.find(words) != std::string::npos ? 1 : 0;
+    return count;
+  }
+
+ private:
+  std::ostringstream text_;
+  std::shared_ptr<spdlog::logger> before_ = spdlog::default_logger();
+};
+
+TEST_F(ModelPoolTest, AThousandRequestsToLoadAModelWaitAsOne) {
+  options_.load_timeout = seconds(1);
+  options_.models_max = 1;
+  const auto a = acquire("a");
+  const LogOfPool log;
+  const auto run = [&]() -> Awaitable<void> {
+    for (int i = 0; i < 1000; ++i) co_await pool().load("b");
+  };
+  asio::co_spawn(io_, run(), asio::detached);
+  run_until([&] { return log.count("b was not loaded") > 0; });
+  io_.run_for(milliseconds(100));
+  EXPECT_EQ(log.count("b was not loaded"), 1);
 }
 
 TEST_F(ModelPoolTest, ShutDownEndsAllProcesses) {

@@ -59,6 +59,7 @@ struct ModelSlot {
   std::shared_ptr<ChildProcess> child = nullptr;
   std::unique_ptr<boost::asio::steady_timer> start_delay = nullptr;
   bool is_loading = false;
+  bool is_load_requested = false;  // by a route that does not wait for it; one waits for all
   bool is_unload_requested = false;
   std::string socket = {};
   uint64_t generation = 0;  // of the child; 0: none that is ready

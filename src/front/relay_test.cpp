@@ -368,7 +368,8 @@ TEST_F(RelayTest, HealthMetricsAndThePageAreTheFrontsOwn) {
   start([](const std::string&) {
     return ScriptedChild::Answer{whole_response("# HELP a A\n# TYPE a gauge\na 1\n")};
   });
-  for (const char* path : {"/livez", "/readyz", "/health", "/", "/openapi.json", "/version"})
+  for (const char* path :
+       {"/livez", "/readyz", "/health", "/", "/openapi.json", "/version", "/api/hello"})
     EXPECT_EQ(ask(socket(), "GET", path, "").status, 200) << path;
   const std::string metrics = ask(socket(), "GET", "/metrics", "").body;
   EXPECT_THAT(metrics, HasSubstr("a{model_name=\"m\"} 1\n"));

@@ -18,14 +18,19 @@ int asked(PooledRows& rows, int start, int end) {
   return std::max(0, range.end - range.first);
 }
 
+// One row is all that the pooling needs.
+void expect_done_with_a_row(PooledRows& rows) {
+  rows.take(std::vector<float>{1, 2}, 1);
+  EXPECT_TRUE(rows.done());
+  EXPECT_THAT(rows.result(), ElementsAre(1, 2));
+}
+
 TEST(PooledRows, LastTokenPoolingNeedsOneRow) {
   PooledRows rows(Pooling::kLast, 5);
   EXPECT_EQ(rows.droppable(), 4);
   EXPECT_EQ(asked(rows, 0, 3), 0);
   EXPECT_EQ(asked(rows, 3, 5), 1);
-  rows.take(std::vector<float>{1, 2}, 1);
-  EXPECT_TRUE(rows.done());
-  EXPECT_THAT(rows.result(), ElementsAre(1, 2));
+  expect_done_with_a_row(rows);
 }
 
 TEST(PooledRows, FirstTokenPoolingNeedsOneRow) {
@@ -35,9 +40,7 @@ TEST(PooledRows, FirstTokenPoolingNeedsOneRow) {
   rows.ask_again();  // the step was lost
   EXPECT_EQ(asked(rows, 0, 5), 1);
   EXPECT_EQ(asked(rows, 3, 5), 0);
-  rows.take(std::vector<float>{1, 2}, 1);
-  EXPECT_TRUE(rows.done());
-  EXPECT_THAT(rows.result(), ElementsAre(1, 2));
+  expect_done_with_a_row(rows);
 }
 
 TEST(PooledRows, MeanPoolingNeedsEveryRowOnceEvenAfterARestart) {

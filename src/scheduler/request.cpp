@@ -32,10 +32,16 @@ void validate_rules(const SamplingParams& sampling, int vocab) {
           "repetition_penalty", "must be above 0 and at most 100");
   require_in(sampling.presence_penalty, -2, 2, "presence_penalty");
   require_in(sampling.frequency_penalty, -2, 2, "frequency_penalty");
+  std::vector<TokenId> biased;
   for (const auto& [token, bias] : sampling.logit_bias) {
-    require_tokens({token}, vocab, "logit_bias");
     require_in(bias, -100, 100, "logit_bias");
+    biased.push_back(token);
   }
+  require_tokens(biased, vocab, "logit_bias");
+  std::ranges::sort(biased);
+  const auto twice = std::ranges::adjacent_find(biased);
+  require(twice == biased.end(), "logit_bias",
+          fmt::format("names token id {} twice", twice == biased.end() ? 0 : *twice));
   for (const auto& word : sampling.bad_words) {
     require(!word.empty(), "bad_words", "contains an empty word");
     require_tokens(word, vocab, "bad_words");
@@ -48,9 +54,9 @@ void validate_sampling(const SamplingParams& sampling, const RequestLimits& limi
   require(sampling.top_p > 0 && sampling.top_p <= 1, "top_p", "must be above 0 and at most 1");
   require_in(sampling.min_p, 0, 1, "min_p");
   require(sampling.top_k >= -1, "top_k", "must be at least 1, or 0 or -1 for all");
+  const int most = std::min(limits.max_logprobs, limits.vocab);
   const auto count = [&](int value, const char* param) {
-    require(value >= -1 && value <= limits.max_logprobs, param,
-            fmt::format("must be between 0 and {}", limits.max_logprobs));
+    require(value >= -1 && value <= most, param, fmt::format("must be between 0 and {}", most));
   };
   count(sampling.logprobs, "logprobs");
   count(sampling.prompt_logprobs, "prompt_logprobs");

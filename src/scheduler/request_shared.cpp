@@ -30,8 +30,12 @@ std::shared_ptr<const LogitRules> rules_of(const RequestShared& shared,
     for (TokenId token : params.allowed_token_ids)
       rules.allowed[static_cast<size_t>(token) / 32] |= uint32_t{1} << (token % 32);
   }
-  // After the request's own biases: none of them can undo it.
-  for (TokenId token : options.suppressed_token_ids)
+  // Instead of the request's own biases of these tokens: each token has one.
+  const auto& suppressed = options.suppressed_token_ids;
+  std::erase_if(rules.logit_bias, [&](const auto& entry) {
+    return std::ranges::find(suppressed, entry.first) != suppressed.end();
+  });
+  for (TokenId token : suppressed)
     rules.logit_bias.emplace_back(token, -std::numeric_limits<float>::infinity());
   return std::make_shared<const LogitRules>(std::move(rules));
 }

@@ -31,8 +31,8 @@ TEST(RequestShared, HasNoRulesUnlessARequestOrTheModelHasThem) {
 TEST(RequestShared, SuppressedTokensAreNeverDrawnWhateverTheRequestsBias) {
   EXPECT_THAT(shared_with({}, {3, 5})->rules->logit_bias,
               ElementsAre(Pair(3, kNever), Pair(5, kNever)));
-  EXPECT_THAT(shared_with({.logit_bias = {{5, 100.0f}}}, {5})->rules->logit_bias,
-              ElementsAre(Pair(5, 100.0f), Pair(5, kNever)));
+  EXPECT_THAT(shared_with({.logit_bias = {{4, 1.0f}, {5, 100.0f}}}, {5})->rules->logit_bias,
+              ElementsAre(Pair(4, 1.0f), Pair(5, kNever)));
 }
 
 }  // namespace

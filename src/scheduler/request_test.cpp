@@ -44,6 +44,8 @@ TEST(Request, EachBadParameterIsNamed) {
   EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.frequency_penalty = 2.5f}}),
             "frequency_penalty");
   EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.logit_bias = {{100, 1}}}}), "logit_bias");
+  EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.logit_bias = {{7, 1}, {9, 1}, {7, 2}}}}),
+            "logit_bias");
   EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.bad_words = {{}}}}), "bad_words");
   EXPECT_EQ(rejected_param({.prompt = {1}, .sampling = {.allowed_token_ids = {-1}}}),
             "allowed_token_ids");
@@ -53,6 +55,13 @@ TEST(Request, EachBadParameterIsNamed) {
   EXPECT_EQ(rejected_param({.prompt = {1}, .n = 65}), "n");
   EXPECT_EQ(rejected_param({.prompt = {1}, .max_tokens = 4, .min_tokens = 5}), "min_tokens");
   EXPECT_EQ(rejected_param({.prompt = {1}, .stop_token_ids = {100}}), "stop_token_ids");
+}
+
+TEST(Request, LogprobsAreAtMostTheWholeVocabulary) {
+  const RequestLimits limits{.max_model_len = 16, .vocab = 5};
+  EXPECT_NO_THROW(validate({.prompt = {1}, .sampling = {.logprobs = 5}}, limits));
+  EXPECT_THROW(validate({.prompt = {1}, .sampling = {.logprobs = 6}}, limits), RequestError);
+  EXPECT_THROW(validate({.prompt = {1}, .sampling = {.prompt_logprobs = 6}}, limits), RequestError);
 }
 
 TEST(Request, APoolingPromptMayFillTheContext) {

@@ -1,4 +1,4 @@
-// The scheduler with a disk tier: only pages of completed steps are saved.
+// The scheduler with a disk tier: which pages are saved, and which prove those of a peer.
 #include <gtest/gtest.h>
 
 #include "cache/disk_pages_fixture.h"
@@ -55,6 +55,57 @@ TEST_F(SavedPagesTest, AnAbortSavesNoPageThatAStepInFlightWrites) {
   start();
   finish();
   EXPECT_TRUE(scheduler_.idle());
+}
+
+// A page of a peer, with other bytes than those computed here.
+class ReceivedPagesTest : public SavedPagesTest {
+ protected:
+  ReceivedPagesTest() {
+    tier_.receive(page_, std::nullopt,
+                  [](std::span<std::byte> to) { std::ranges::fill(to, std::byte{1}); });
+    EXPECT_TRUE(tier_.flush(10s));
+    EXPECT_TRUE(tier_.wants_proof({&page_, 1}));  // so that the next request reads it
+  }
+
+  void step() {
+    while (scheduler_.waits_for_disk() || scheduler_.steps_in_flight() == 0) {
+      if (auto batch = scheduler_.next()) runner_.start(*batch);
+    }
+    finish();
+  }
+  void run_all() {
+    while (!scheduler_.idle()) step();
+    EXPECT_TRUE(tier_.flush(10s));
+  }
+
+  PageKey page_{.block = hash_block(none_hash(), numbers(0, 8), {})};
+};
+
+TEST_F(ReceivedPagesTest, APageThatWasReadDoesNotProveItself) {
+  for (RequestId id : {1, 2}) {
+    scheduler_.add(id, {.prompt = numbers(0, 20), .max_tokens = 2});
+    run_all();
+  }
+  EXPECT_EQ(scheduler_.stats().disk.restored_tokens, 8u);
+  EXPECT_EQ(tier_.stats().proven, 0u);
+  EXPECT_EQ(tier_.stats().refuted, 0u);
+  EXPECT_FALSE(tier_.are_common({&page_, 1}));
+}
+
+TEST_F(ReceivedPagesTest, PagesComputedFromAWrongOneAreNotSharedLater) {
+  scheduler_.add(1, {.prompt = numbers(0, 20), .max_tokens = 40, .ignore_eos = true});
+  step();
+  EXPECT_TRUE(tier_.flush(10s));
+  tier_.prove(page_, [](std::span<std::byte> to) { std::ranges::fill(to, std::byte{2}); });
+  EXPECT_TRUE(tier_.flush(10s));
+  EXPECT_EQ(tier_.stats().refuted, 1u);
+  run_all();
+  EXPECT_EQ(pool_.cached_pages(), 0);
+  EXPECT_EQ(tier_.stats().pages, 0u);
+  scheduler_.add(2, {.prompt = numbers(0, 20), .max_tokens = 2});  // pages of others are shared
+  run_all();
+  EXPECT_EQ(pool_.cached_pages(), 2);
+  EXPECT_EQ(tier_.stats().pages, 2u);
 }
 
 class SavedPagesStagesTest : public SavedPagesTest {

@@ -61,7 +61,12 @@ bool Scheduler::fetch_from_disk(Sequence& sequence) {
 }
 
 void Scheduler::take_from_disk() {
-  if (disk_ != nullptr && disk_->take_refuted()) reset_prefix_cache();
+  if (disk_ != nullptr && disk_->take_refuted()) {
+    // They may have reused wrong pages, and compute more from them.
+    for (const auto& [rank, sequence] : sequences_)
+      if (sequence->computed() > 0) sequence->cache().stop_sharing();
+    reset_prefix_cache();
+  }
   if (restoring_.empty()) return;
   disk_->take_arrivals();
   std::erase_if(restoring_, [&](const auto& entry) {

@@ -10,7 +10,6 @@
 namespace octavo::server {
 namespace {
 
-constexpr int kUploadsAtOnce = 8;
 // Of responses that wait for a slow disk. Further ones are not written.
 constexpr size_t kMostUnwritten = 64u << 20;
 
@@ -33,8 +32,7 @@ class Unwritten {
 }  // namespace
 
 PersistentState::PersistentState(const StateOptions& options, const Tenants& tenants)
-    : uploads(kUploadsAtOnce),
-      options_(options),
+    : options_(options),
       tenants_(tenants),
       database_(std::make_unique<state::Database>(options.folder, options.lock_timeout)),
       thread_(std::make_unique<boost::asio::thread_pool>(1)),

@@ -15,7 +15,7 @@
 
 #include "api/openai/response_store.h"
 #include "base/error.h"
-#include "server/admission.h"
+#include "server/batches/upload_slot.h"
 #include "server/http/exchange.h"
 #include "server/server_options.h"
 #include "server/tenant.h"
@@ -47,7 +47,7 @@ class PersistentState : public api::ResponseJournal {
   void removed(uint64_t serial) override;
 
   const StateOptions& options() const { return options_; }
-  Allowance uploads;  // at once
+  Uploaders uploaders;
 
  private:
   template <typename Work>

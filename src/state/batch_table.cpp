@@ -8,7 +8,8 @@ namespace {
 constexpr std::string_view kBatchColumns =
     "SELECT key, id, owner, endpoint, input_file, completion_window, metadata, status, created_at,"
     " expires_at, in_progress_at, finalizing_at, completed_at, failed_at, expired_at,"
-    " cancelling_at, cancelled_at, total, completed, failed, output_file, error_file, errors"
+    " cancelling_at, cancelled_at, total, completed, failed, output_file, error_file, errors,"
+    " input_bytes"
     " FROM batches ";
 constexpr std::string_view kUnfinished =
     "(status IN ('validating', 'in_progress', 'finalizing', 'cancelling'))";
@@ -24,6 +25,7 @@ BatchRecord batch_of(const Statement& row) {
           .status = row.text(7),
           .created_at = row.integer(8),
           .expires_at = row.integer(9),
+          .input_bytes = row.integer(23),
           .in_progress_at = row.optional_integer(10),
           .finalizing_at = row.optional_integer(11),
           .completed_at = row.optional_integer(12),
@@ -52,7 +54,7 @@ void BatchTable::create(BatchRecord& batch) {
       .prepare(
           "INSERT INTO batches(id, owner, endpoint, input_file, completion_window, metadata, "
           "status,"
-          " created_at, expires_at) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)")
+          " created_at, expires_at, input_bytes) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)")
       .bind(batch.id)
       .bind_blob(batch.owner)
       .bind(batch.endpoint)
@@ -62,6 +64,7 @@ void BatchTable::create(BatchRecord& batch) {
       .bind(batch.status)
       .bind(batch.created_at)
       .bind(batch.expires_at)
+      .bind(batch.input_bytes)
       .run();
   batch.key = connection_.last_key();
 }
@@ -97,6 +100,18 @@ int64_t BatchTable::unfinished_count(std::string_view owner) const {
   Statement found = connection_.prepare("SELECT count(*) FROM batches WHERE owner = ? AND " +
                                         std::string(kUnfinished));
   return found.bind_blob(owner).step() ? found.integer(0) : 0;
+}
+
+int64_t BatchTable::unfinished_bytes(std::string_view owner) const {
+  Statement found =
+      connection_.prepare("SELECT coalesce(sum(input_bytes), 0) FROM batches WHERE owner = ? AND " +
+                          std::string(kUnfinished));
+  return found.bind_blob(owner).step() ? found.integer(0) : 0;
+}
+
+int64_t BatchTable::validating_bytes() const {
+  return connection_.integer(
+      "SELECT coalesce(sum(input_bytes), 0) FROM batches WHERE status = 'validating'");
 }
 
 bool BatchTable::forget_one() {

@@ -26,6 +26,7 @@ struct BatchRecord {
   std::string status = "validating";
   int64_t created_at = 0;  // Unix seconds, as all times
   int64_t expires_at = 0;
+  int64_t input_bytes = 0;  // of the input file, which may be deleted before its lines
   std::optional<int64_t> in_progress_at = {}, finalizing_at = {}, completed_at = {}, failed_at = {},
                          expired_at = {}, cancelling_at = {}, cancelled_at = {};
   int64_t total = 0, completed = 0, failed = 0;   // lines
@@ -64,6 +65,10 @@ class BatchTable {
   int64_t count() const;
   int64_t unfinished_count() const;
   int64_t unfinished_count(std::string_view owner) const;
+  // Bytes of the inputs of an owner's batches that have not ended: about those of their lines.
+  int64_t unfinished_bytes(std::string_view owner) const;
+  // Of all batches whose lines are not all stored yet.
+  int64_t validating_bytes() const;
   // Forgets the oldest ended batch of the owner who has most of them. Its files stay. False if no
   // batch has ended.
   bool forget_one();

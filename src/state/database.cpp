@@ -48,6 +48,7 @@ CREATE TABLE responses(
 CREATE TABLE response_models(
   key INTEGER PRIMARY KEY AUTOINCREMENT, owner BLOB NOT NULL, id TEXT NOT NULL, model TEXT NOT NULL,
   UNIQUE(owner, id)))",
+    "ALTER TABLE batches ADD COLUMN input_bytes INTEGER NOT NULL DEFAULT 0",
 };
 
 // The file holds prompts and answers of all users. SQLite gives its other files the same permissions.

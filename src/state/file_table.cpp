@@ -40,6 +40,10 @@ void FileTable::append(int64_t key, int64_t number, std::string_view data) {
       .bind(number)
       .bind_blob(data)
       .run();
+  connection_.prepare("UPDATE files SET bytes = bytes + ? WHERE key = ?")
+      .bind(static_cast<int64_t>(data.size()))
+      .bind(key)
+      .run();
 }
 
 void FileTable::finish(int64_t key, std::string_view purpose, int64_t bytes) {

@@ -53,7 +53,7 @@ class FileTable {
   std::optional<std::string> chunk(int64_t key, int64_t number) const;
   int64_t count() const;
   int64_t count(std::string_view owner) const;
-  // Of all complete files of an owner.
+  // Of all files of an owner, and of what has arrived of uploads.
   int64_t bytes(std::string_view owner) const;
 
  private:

@@ -62,6 +62,28 @@ TEST_F(TablesTest, AnUnfinishedUploadIsNotFoundAndDiscarded) {
   EXPECT_FALSE(files_.chunk(key, 0));
 }
 
+TEST_F(TablesTest, WhatHasArrivedOfAnUploadCounts) {
+  const int64_t key = files_.begin({.id = "f", .owner = "a"});
+  files_.append(key, 0, "part");
+  files_.append(key, 1, "s");
+  EXPECT_EQ(files_.bytes("a"), 5);
+  files_.discard(key);
+  EXPECT_EQ(files_.bytes("a"), 0);
+}
+
+TEST_F(TablesTest, TheInputsOfBatchesCountUntilTheyEnd) {
+  BatchRecord batch{.id = "b", .owner = "a", .input_bytes = 7};
+  batches_.create(batch);
+  EXPECT_EQ(batches_.validating_bytes(), 7);
+  batches_.begin(batch.key, 0, 101);
+  EXPECT_EQ(batches_.validating_bytes(), 0);
+  EXPECT_EQ(batches_.unfinished_bytes("a"), 7);
+  EXPECT_EQ(batches_.unfinished_bytes("b"), 0);
+  EXPECT_EQ(batches_.find("a", "b")->input_bytes, 7);
+  end(batch, "completed");
+  EXPECT_EQ(batches_.unfinished_bytes("a"), 0);
+}
+
 TEST_F(TablesTest, ListsContinueAfterAnItem) {
   for (const char* id : {"f1", "f2", "f3"}) add_file(id, "a", "");
   const auto ids = [](const std::vector<FileRecord>& files) {

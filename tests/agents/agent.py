@@ -45,7 +45,6 @@ class Agent:
     program: str = ""  # of an npm package; empty: a Python package
     turn: str = "<tool_response>"  # occurs once more in the prompt at each turn
     rules: tuple[dict, ...] = ()  # of the script, before the conversation's
-    probes: tuple[str, ...] = ()  # routes that it tries, and does without
     works: bool = True  # it has tools or edits files; otherwise it only chats
 
     @property

@@ -9,6 +9,14 @@ HERE = Path(__file__).parent
 TITLE_RULE = {"contains": ["<session>"], "lacks": ["<tools>"], "answers": ['{"title": "A greeting"}']}
 
 
+def file_work(
+    place: Place, write: str, edit: str, run: str, path: str = "file_path", old: str = "old_string", new: str = "new_string"
+) -> list[str]:
+    """Answers of an agent with one tool each to write and to edit a file. `run`: its call of the shell."""
+    file = {path: str(place.work / "greeting.py")}
+    return [call(write, **file, content=CREATED), call(edit, **file, **{old: "hello", new: "goodbye"}), run, REPORT]
+
+
 def claude_code(place: Place) -> Launch:
     return Launch(
         [
@@ -27,13 +35,7 @@ def claude_code(place: Place) -> Launch:
 
 
 def claude_code_answers(place: Place) -> list[str]:
-    path = str(place.work / "greeting.py")
-    return [
-        call("Write", file_path=path, content=CREATED),
-        call("Edit", file_path=path, old_string="hello", new_string="goodbye"),
-        call("Bash", command="python3 greeting.py", description="Run the program"),
-        REPORT,
-    ]
+    return file_work(place, "Write", "Edit", call("Bash", command="python3 greeting.py", description="Run the program"))
 
 
 def codex(place: Place) -> Launch:
@@ -83,13 +85,8 @@ def opencode(place: Place) -> Launch:
 
 
 def opencode_answers(place: Place) -> list[str]:
-    path = str(place.work / "greeting.py")
-    return [
-        call("write", filePath=path, content=CREATED),
-        call("edit", filePath=path, oldString="hello", newString="goodbye"),
-        call("bash", command="python3 greeting.py", description="Runs the program"),
-        REPORT,
-    ]
+    run = call("bash", command="python3 greeting.py", description="Runs the program")
+    return file_work(place, "write", "edit", run, path="filePath", old="oldString", new="newString")
 
 
 def qwen_code(place: Place) -> Launch:
@@ -100,13 +97,8 @@ def qwen_code(place: Place) -> Launch:
 
 
 def qwen_code_answers(place: Place) -> list[str]:
-    path = str(place.work / "greeting.py")
-    return [
-        call("write_file", file_path=path, content=CREATED),
-        call("edit", file_path=path, old_string="hello", new_string="goodbye"),
-        call("run_shell_command", command="python3 greeting.py", is_background=False),
-        REPORT,
-    ]
+    run = call("run_shell_command", command="python3 greeting.py", is_background=False)
+    return file_work(place, "write_file", "edit", run)
 
 
 def continue_cli(place: Place) -> Launch:
@@ -247,7 +239,6 @@ AGENTS = [
         claude_code_answers,
         program="claude",
         rules=(TITLE_RULE,),
-        probes=("/api/hello",),
     ),
     Agent("codex", "Codex CLI", ("@openai/codex",), codex, codex_answers, program="codex"),
     Agent("opencode", "OpenCode", ("opencode-ai",), opencode, opencode_answers, program="opencode"),

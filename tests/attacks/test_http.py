@@ -8,7 +8,7 @@ import pytest
 from attack_kit import fake, octavo_path, raw, request_bytes
 
 OPEN = [("GET", "/health"), ("GET", "/livez"), ("GET", "/readyz"), ("GET", "/ping"), ("POST", "/ping"), ("GET", "/"),
-        ("GET", "/page/app.js")]
+        ("GET", "/page/app.js"), ("GET", "/api/hello")]
 
 
 def chunked(method: str, path: str, body: bytes, encoding: str = "chunked", version: str = "1.1") -> bytes:

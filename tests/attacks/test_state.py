@@ -10,11 +10,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from attack_kit import AttackedServer, bounded, fake
+from server_kit import request_bytes
 
 HEADERS = {"Content-Type": "multipart/form-data; boundary=B"}
 LINE = b'{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"a","max_tokens":2000,"ignore_eos":true}}'
 MOST_BATCHES = 10_000
 MOST_OPEN = 100
+MOST_UPLOADS = 8
 
 
 def form(content: bytes) -> bytes:
@@ -96,3 +98,71 @@ def test_a_batch_whose_file_is_deleted_runs_no_part_of_it(tmp_path):
             assert time.monotonic() < end
             time.sleep(0.02)
         assert batch["status"] == "failed" or batch["request_counts"]["total"] == 40_000, batch
+
+
+def lines_of(size: int) -> bytes:
+    """About `size` bytes of lines whose answers take a minute."""
+    line = LINE.replace(b'"prompt":"a"', b'"prompt":"a","user":"%s"' % (b"u" * 10_000))
+    return b"\n".join(line.replace(b'"custom_id":"a"', b'"custom_id":"%d"' % number) for number in range(size // len(line)))
+
+
+def wait_for_lines(server: AttackedServer, key: str = "") -> None:
+    """Until the lines of all batches are stored."""
+    end = time.monotonic() + 60
+    while any(
+        batch["status"] == "validating" for batch in server.ask("GET", "/v1/batches", None, authorization(key)).json()["data"]
+    ):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def database_bytes(folder: Path) -> int:
+    return (folder / "octavo.sqlite3").stat().st_size
+
+
+def test_batches_created_at_once_stay_within_the_database(tmp_path):
+    """The lines of a batch are copied after it was created, so those of several must be counted before."""
+    with fake(step_ms=50, state_dir=tmp_path, state_max_bytes=40_000_000) as server:
+        file = upload(server, lines_of(8_000_000))
+        with ThreadPoolExecutor(16) as pool:
+            statuses = list(pool.map(lambda _: create(server, file), range(16)))
+        assert set(statuses) == {200, 413}
+        wait_for_lines(server)
+    assert database_bytes(tmp_path) < 44_000_000
+
+
+def test_one_key_leaves_room_to_others_in_spite_of_its_batches(tmp_path):
+    with fake(step_ms=50, api_key=["one", "two"], state_dir=tmp_path, state_max_bytes=40_000_000) as server:
+        statuses = []
+        for _ in range(5):
+            file = upload(server, lines_of(5_000_000), "one")
+            statuses.append(create(server, file, "one"))
+            wait_for_lines(server, "one")
+            # The lines stay without the file.
+            assert server.ask("DELETE", f"/v1/files/{file}", None, authorization("one")).status == 200
+        assert statuses == [200, 200, 200, 413, 413]
+        upload(server, b"x" * 15_000_000, "two")
+
+
+def test_uploads_at_once_share_the_room_of_their_key(tmp_path):
+    with fake(api_key=["one", "two"], state_dir=tmp_path, state_max_bytes=40_000_000) as server:
+
+        def send(_) -> None:
+            server.ask("POST", "/v1/files", form(b"x" * 8_000_000), HEADERS | authorization("one"), timeout=60)
+
+        with ThreadPoolExecutor(6) as pool:
+            list(pool.map(send, range(6)))
+        files = server.ask("GET", "/v1/files", None, authorization("one")).json()["data"]
+        assert sum(file["bytes"] for file in files) <= 20_000_000
+        upload(server, b"x" * 15_000_000, "two")
+
+
+def test_slow_uploads_of_one_key_leave_room_to_others(tmp_path):
+    with fake(api_key=["one", "two"], state_dir=tmp_path) as server, contextlib.ExitStack() as wires:
+        begun = request_bytes("POST", "/v1/files", form(b"x" * 1000), HEADERS | authorization("one"))[:-500]
+        for _ in range(MOST_UPLOADS // 2):
+            wires.enter_context(server.wire()).send(begun)
+        end = time.monotonic() + 10
+        while server.ask("POST", "/v1/files", form(b"x"), HEADERS | authorization("one")).status == 200:
+            assert time.monotonic() < end
+        upload(server, b"x", "two")

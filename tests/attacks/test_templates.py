@@ -35,8 +35,9 @@ def model(tmp_path_factory):
 @pytest.fixture(scope="module")
 def attacked(model):
     """A server whose template renders the attack that chat_template_kwargs names."""
-    branches = "".join(f"{{% if attack == {name!r} %}}{{% set x = 'ab' %}}{source}{{% endif %}}"
-                       for name, source in DOUBLING.items())
+    branches = "".join(
+        f"{{% if attack == {name!r} %}}{{% set x = 'ab' %}}{source}{{% endif %}}" for name, source in DOUBLING.items()
+    )
     (model / "chat_template.jinja").write_text(branches + "{{ messages[0].content[:4] }}")
     with real(model=model) as server:
         yield server
@@ -53,8 +54,9 @@ def test_a_template_that_doubles_is_stopped(attacked, name):
 
 def refused_at_start(folder) -> str:
     """What `octavo generate` prints before it exits."""
-    done = subprocess.run([octavo_path(), "generate", folder, "-p", "x", "--chat", "--max-tokens", "1"],
-                          capture_output=True, text=True, timeout=20)
+    done = subprocess.run(
+        [octavo_path(), "generate", folder, "-p", "x", "--chat", "--max-tokens", "1"], capture_output=True, text=True, timeout=20
+    )
     assert done.returncode in (1, 2), done
     return done.stderr
 
@@ -73,3 +75,12 @@ def test_normalizers_that_double_are_refused(model, tmp_path):
     tokenizer["normalizer"] = {"type": "Sequence", "normalizers": [twice] * 32}
     file.write_text(json.dumps(tokenizer))
     assert "more than 256 times as long" in refused_at_start(tmp_path / "model")
+
+
+def test_decoders_that_double_are_refused(model, tmp_path):
+    shutil.copytree(model, tmp_path / "model")
+    file = tmp_path / "model" / "tokenizer.json"
+    tokenizer = json.loads(file.read_text())
+    tokenizer["decoder"] = {"type": "Sequence", "decoders": [{"type": "BPEDecoder", "suffix": ""}] * 32}
+    file.write_text(json.dumps(tokenizer))
+    assert "its decoders can make a text more than 256 times as long" in refused_at_start(tmp_path / "model")

@@ -85,7 +85,7 @@ WRONG_TYPES = {
     "model": ["1", "[]", '"%s"' % ("m" * 1025)], "stream": ["1", '"yes"', "[]"],
     "stop": ["1", "{}", '""', '[""]', "[1]", json.dumps(["x"] * 17), json.dumps("s" * 1025)],
     "stop_token_ids": ["1", '"1"', "[-1]", "[1.5]", '["a"]', "[260]", "[2147483648]", json.dumps([1] * 1025)],
-    "logit_bias": ["[]", '{"a": 1}', '{"-1": 1}', '{"1": 101}', '{"1": "x"}', '{"260": 1}', '{"1.5": 1}'],
+    "logit_bias": ["[]", '{"a": 1}', '{"5": 1, "05": 2}', '{"-1": 1}', '{"1": 101}', '{"1": "x"}', '{"260": 1}', '{"1.5": 1}'],
     "allowed_token_ids": ["[]", "[260]", "[null]", "{}"], "bad_words": ['"x"', "[1]", '[""]', '[" "]'],
     "stream_options": ["true", "{}", '{"include_usage": true}'], "echo": ["1", '"no"'], "ignore_eos": ['"true"'],
     "skip_special_tokens": ["0"], "add_special_tokens": ["0"], "return_token_ids": ['""'],

@@ -3,11 +3,13 @@ NOWHERE is a path that does not exist, so a command line that is accepted ends w
 
 import json
 import os
+import re
 import socket
 import subprocess
 import time
 
 import pytest
+from conftest import REPO
 
 NOWHERE = "/no/such/model.gguf"
 ACCEPTED = "no such file or folder"
@@ -234,6 +236,14 @@ def test_no_network_is_reported_within_seconds(octavo, tmp_path):
         rest = process.stderr.read()
         assert process.wait(60) == 1 and time.monotonic() - start < 15
     assert rest.count("trying again") == 2 and "gave up after 4 attempts" in rest and "octavo ls" in rest, rest
+
+
+def test_the_version_names_the_commit_and_the_arithmetic(octavo):
+    version = re.search(r"^project\(octavo VERSION ([\d.]+)", (REPO / "CMakeLists.txt").read_text(), re.MULTILINE)[1]
+    arithmetic = re.search(r"kArithmeticVersion = (\d+);", (REPO / "src/kernels/arithmetic.h").read_text())[1]
+    said = call(octavo, "--version").stdout
+    commit = r"(?:[0-9a-f]{8}(?:-dirty)?|unknown)"
+    assert re.fullmatch(rf"octavo {re.escape(version)} \(commit {commit}, arithmetic {arithmetic}\)\n", said), said
 
 
 def test_the_name_that_was_typed_is_not_suggested(octavo, tmp_path):

@@ -1,12 +1,11 @@
 """Encoders through the server: vectors against NumPy's in float64, and the same bits alone, in company and with other threads."""
 
 import base64
-import json
 import subprocess
-import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 
 import embedders
+import http_json
 import numpy as np
 import pytest
 import running_server
@@ -30,23 +29,14 @@ def server(octavo, folder):
         yield running
 
 
-def post(server, body: dict, path: str = "/v1/embeddings"):
-    request = urllib.request.Request(server.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
-
-
 def vectors(server, inputs: list[list[int]], **fields) -> list[np.ndarray]:
-    status, answer = post(server, {"input": inputs} | fields)
+    status, answer = http_json.post(server.url + "/v1/embeddings", {"input": inputs} | fields)
     assert status == 200, answer
     return [np.array(entry["embedding"]) for entry in answer["data"]]
 
 
 def bits(server, inputs: list[list[int]]) -> list[bytes]:
-    status, answer = post(server, {"input": inputs, "encoding_format": "base64"})
+    status, answer = http_json.post(server.url + "/v1/embeddings", {"input": inputs, "encoding_format": "base64"})
     assert status == 200, answer
     return [base64.b64decode(entry["embedding"]) for entry in answer["data"]]
 
@@ -106,7 +96,7 @@ def test_a_prompt_ends_with_the_table_of_positions(octavo, make_model):
             [whole] = prompts_of(320, seed=4)
             [got] = vectors(running, [whole])
             assert np.abs(got - Encoder(model).vector(whole)).max() < TOLERANCE
-            assert post(running, {"input": [prompts_of(321)[0]]})[0] == 400
+            assert http_json.post(running.url + "/v1/embeddings", {"input": [prompts_of(321)[0]]})[0] == 400
 
 
 @pytest.mark.parametrize("family", [name for name, case in CASES.items() if case.gguf])

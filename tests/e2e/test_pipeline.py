@@ -245,7 +245,7 @@ def test_another_model_is_refused(start, make_model, tiny_reference):
 
 def test_another_version_is_refused(start, octavo, tiny_reference, tmp_path):
     model, _ = tiny_reference("llama")
-    version = subprocess.run([octavo, "--version"], capture_output=True, text=True, check=True).stdout.split()[-1]
+    version = subprocess.run([octavo, "--version"], capture_output=True, text=True, check=True).stdout.split()[1]
     other = version[:-1] + str((int(version[-1]) + 1) % 10)
     program = tmp_path / "octavo"
     program.write_bytes(octavo.resolve().read_bytes().replace(version.encode() + b"\0", other.encode() + b"\0"))

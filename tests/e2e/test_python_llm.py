@@ -10,7 +10,10 @@ import threading
 import time
 import urllib.request
 
+import embedders
+import http_json
 import pytest
+import rerankers
 from conftest import REPO
 from running_server import running
 from slow_tests import repeats
@@ -226,7 +229,30 @@ def test_errors_are_told_apart(octavo_module, llm, smollm2_gguf, tmp_path):
         octavo_module.LLM(tmp_path / "nothing.gguf")
     with pytest.raises(octavo_module.RequestError, match="embed"):
         llm.embed("a")
+    with pytest.raises(octavo_module.RequestError, match="score"):
+        llm.score("a", "b")
     assert llm.generate("still here")[0].finished
+
+
+@pytest.mark.parametrize("dress", [rerankers.dress_classifier, embedders.dress])
+def test_scores_have_the_servers_bits(octavo, octavo_module, make_model, tmp_path, dress):
+    """Of a reranker, and of an embedding model."""
+    folder = dress(make_model("qwen3"), tmp_path / "model")
+    query, documents = "What is the capital of France?", ["The capital of France is Paris.", "It is raining.", "Two people walked."]
+    with running(octavo, folder, *FLAGS) as server:
+        status, answer = http_json.post(server.url + "/v1/score", {"text_1": query, "text_2": documents})
+    assert status == 200, answer
+    wanted = [entry["score"] for entry in answer["data"]]
+    assert len(set(wanted)) == 3
+    with octavo_module.LLM(folder, **OPTIONS) as llm:
+        outputs = llm.score(query, documents)
+        assert [output.outputs.score for output in outputs] == wanted
+        assert all(output.finished and output.prompt_token_ids for output in outputs)
+        assert [output.outputs.score for output in llm.score([query] * 3, documents)] == wanted
+        with pytest.raises(ValueError, match="2 and 3 texts"):
+            llm.score([query] * 2, documents)
+        with pytest.raises(octavo_module.RequestError, match="generate"):
+            llm.generate("a")
 
 
 def test_a_closed_model_refuses(octavo_module, make_model):

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import cohere
 import embedders
+import http_json
 import numpy as np
 import pytest
 import rerankers
@@ -87,12 +88,7 @@ def embedder(octavo, embedder_folder):
 
 def ask(server, path: str, **body):
     """Returns the status and response."""
-    request = urllib.request.Request(server.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
-            return answer.status, json.loads(answer.read())
-    except urllib.error.HTTPError as error:
-        return error.code, json.loads(error.read())
+    return http_json.post(server.url + path, body)
 
 
 def scores(server, query, documents, **fields) -> list[float]:
@@ -230,6 +226,13 @@ def test_long_documents_of_a_cross_encoder(encoder):
     status, answer = ask(encoder, "/v1/rerank", query=QUERY, documents=["short"], truncate_prompt_tokens=3)
     assert status == 400 and answer["error"]["param"] == "truncate_prompt_tokens"
     assert scores(encoder, QUERY, long, max_tokens_per_doc=40) == scores(encoder, QUERY, long[:600], max_tokens_per_doc=40)
+
+
+def test_routers_are_told_what_a_server_does(classifier, embedder):
+    for server, task in ((classifier, "score"), (embedder, "embed")):
+        with urllib.request.urlopen(server.url + "/server_info", timeout=60) as answer:
+            info = json.loads(answer.read())
+        assert (info["runner_type"], info["supported_tasks"], info["is_embedding"]) == ("pooling", [task], True)
 
 
 def test_each_server_does_one_thing(qwen3, classifier, octavo, source):

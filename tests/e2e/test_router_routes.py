@@ -71,6 +71,7 @@ def test_bad_requests_are_refused_as_by_the_route_itself(server):
 def test_server_info_and_loads(server):
     info = ask(server.url + "/server_info")[1]
     assert info["max_model_len"] == 2048 and info["dp_size"] == 1 and info["served_model_name"]
+    assert (info["runner_type"], info["supported_tasks"], info["is_embedding"]) == ("generate", ["generate"], False)
     loads = ask(server.url + "/v1/loads")[1]
     assert loads["dp_rank_count"] == 1 and loads["loads"][0]["num_running_reqs"] == 0
     assert loads["loads"][0]["max_total_num_tokens"] == info["max_total_num_tokens"] > 0

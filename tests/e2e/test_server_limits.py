@@ -168,7 +168,7 @@ def test_too_many_bytes_get_429(start):
 def test_every_route_but_health_and_page_needs_the_key(start):
     server = start(api_key="secret")
     paths = server.ask("GET", "/openapi.json", headers={"x-api-key": "secret"}).json()["paths"]
-    open_paths = {"/livez", "/readyz", "/health", "/ping"}
+    open_paths = {"/livez", "/readyz", "/health", "/ping", "/api/hello"}
     assert open_paths < set(paths)
     for path, operations in paths.items():
         for method in operations:

@@ -116,6 +116,23 @@ def test_the_reference_path_is_near(family, make_model, pictures, encoder):
     assert_near(encoder.rows(model, images)[0], expected, 1e-4)
 
 
+@pytest.fixture(scope="module")
+def encoders(build_dir, instruction_sets, tmp_path_factory):
+    """One per instruction set of this machine."""
+    programs = [JsonLines(build_dir / "tests" / "encode_images", OCTAVO_ISA=isa) for isa in instruction_sets]
+    yield [Encoder(program, tmp_path_factory.mktemp("rows") / "rows") for program in programs]
+    for program in programs:
+        program.close()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("family", TOWERS)
+def test_every_instruction_set_has_the_same_bits(family, dtype, make_model, pictures, encoders):
+    expected, *others = (encoder.rows(make_model(family), pictures(family)[:2], dtype=dtype)[0] for encoder in encoders)
+    for rows in others:
+        assert_same_bits(rows, expected)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize("family", TOWERS)
 def test_bits_depend_on_the_image_only(family, dtype, make_model, pictures, encoder):

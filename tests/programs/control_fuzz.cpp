@@ -9,20 +9,13 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <new>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "base/error.h"
-#include "distributed/cluster_messages.h"
-#include "distributed/frame.h"
-#include "distributed/handshake.h"
-#include "distributed/step_message.h"
 #include "distributed/testing/random_messages.h"
-#include "distributed/worker_hello.h"
+#include "support/control_messages.h"
 
 namespace {
 std::atomic<size_t> allocated = 0;  // since it was last set to 0
@@ -39,89 +32,12 @@ std::atomic<size_t> allocated = 0;  // since it was last set to 0
 namespace octavo {
 namespace {
 
-using Bytes = std::vector<std::byte>;
-
 // Of objects per byte on the wire, and of what every message may allocate.
 constexpr size_t kBytesPerByte = 64;
 constexpr size_t kAnyMessage = 256u << 10;
 
-struct MessageKind {
-  std::function<Bytes(RandomMessages&)> make;
-  std::function<void(const Bytes&)> decode;
-};
-
-// Reads the stream as the reader thread of a rank does.
-void read_frames(const Bytes& stream) {
-  FrameReader reader;
-  std::span<const std::byte> left = stream;
-  while (!left.empty()) reader.take(left);
-}
-
-Bytes random_page(RandomMessages& random) {
-  Bytes bytes = encode_page_id(random.below(100));
-  bytes.resize(bytes.size() + static_cast<size_t>(random.below(100)));
-  return bytes;
-}
-
-std::map<std::string, MessageKind> message_kinds() {
-  const auto decode_any_step = [](const Bytes& bytes) {
-    const StepMessage step = decode_step(bytes, RandomMessages::limits());
-    encode(step);  // whatever is accepted can be encoded
-  };
-  return {
-      {"step", {[](auto& random) { return encode(random.step()); }, decode_any_step}},
-      {"step of layers",
-       {[](auto& random) { return encode(random.step(), StepPart::kLayers); }, decode_any_step}},
-      {"step that waits",
-       {[](auto& random) {
-          const auto number = static_cast<uint64_t>(1 + random.below(9));
-          const StepMessage step = random.step_that_waits(number, random.below(20));
-          return encode(step, random.chance(50) ? StepPart::kLayers : StepPart::kDraws);
-        },
-        decode_any_step}},
-      {"result",
-       {[](auto& random) { return encode(random.result(random.step())); },
-        [](const Bytes& bytes) { encode(decode_result(bytes)); }}},
-      {"mask",
-       {[](auto& random) { return encode(random.mask()); },
-        [](const Bytes& bytes) { encode(decode_mask(bytes)); }}},
-      {"hello",
-       {[](auto& random) { return encode(random.hello()); },
-        [](const Bytes& bytes) { encode(decode_hello(bytes)); }}},
-      {"welcome",
-       {[](auto& random) { return encode(random.welcome()); },
-        [](const Bytes& bytes) { encode(decode_welcome(bytes)); }}},
-      {"opening",
-       {[](auto& random) {
-          return encode_opening({.rank = random.below(4), .session = random.text()}, {});
-        },
-        [](const Bytes& bytes) { decode_opening(bytes); }}},
-      {"text",
-       {[](auto& random) { return encode_text(random.text()); },
-        [](const Bytes& bytes) { decode_text(bytes); }}},
-      {"page request",
-       {[](auto& random) { return encode(PageRequest{.page = random.below(100), .bytes = 9}); },
-        [](const Bytes& bytes) { decode_page_request(bytes); }}},
-      {"page", {random_page, [](const Bytes& bytes) { decode_page(bytes); }}},
-      {"taken",
-       {[](auto& random) { return encode_taken(random.wide()); },
-        [](const Bytes& bytes) { decode_taken(bytes); }}},
-      {"heartbeat",
-       {[](auto& random) { return encode_heartbeat(std::chrono::milliseconds(random.below(9))); },
-        [](const Bytes& bytes) { decode_heartbeat(bytes); }}},
-      {"frames",
-       {[](auto& random) {
-          Bytes stream = frame_bytes(FrameType::kMask, encode(random.mask()));
-          const Bytes more = frame_bytes(FrameType::kStep, encode(random.step()));
-          stream.insert(stream.end(), more.begin(), more.end());
-          return stream;
-        },
-        read_frames}},
-  };
-}
-
 // One to four changes: a bit, a byte, a word that is near a limit, or the length.
-void damage(Bytes& bytes, RandomMessages& random) {
+void damage(MessageBytes& bytes, RandomMessages& random) {
   for (int edits = 1 + random.below(4); edits > 0 && !bytes.empty(); --edits) {
     const size_t at = random.word() % bytes.size();
     switch (random.below(5)) {
@@ -151,13 +67,13 @@ void damage(Bytes& bytes, RandomMessages& random) {
 
 int run(int count, uint32_t seed) {
   RandomMessages random(seed);
-  const auto kinds = message_kinds();
+  const auto kinds = control_messages();
   std::map<std::string, std::pair<int, int>> refused;  // and all
   size_t most = 0;
   for (int i = 0; i < count; ++i) {
     const auto& [name, kind] =
         *std::next(kinds.begin(), random.below(static_cast<int>(kinds.size())));
-    Bytes bytes = kind.make(random);
+    MessageBytes bytes = kind.make(random);
     kind.decode(bytes);  // valid
     damage(bytes, random);
     auto& [refusals, all] = refused[name];

@@ -2,9 +2,11 @@
 
 The structures below belong to the pinned version of xllamacpp (tools/requirements.txt); check them when it changes."""
 
+import contextlib
 import ctypes as c
 import functools
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -114,8 +116,9 @@ def _decode(context: int, prompt: list[int], vocab: int) -> np.ndarray:
         library.llama_batch_free(batch)
 
 
-def logits(path: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
-    """Returns float32 [tokens, vocab] for each prompt, with a float32 cache, in one thread."""
+@contextlib.contextmanager
+def _opened(path: Path | str, *, pools: bool) -> Iterator[tuple[int, int]]:
+    """Yields the model and a context with one thread, and with a float32 cache unless it pools."""
     library = _library()
     params = library.llama_model_default_params()
     params.gpu_layers, params.extra_buffers = 0, False
@@ -123,38 +126,43 @@ def logits(path: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
     settings = library.llama_context_default_params()
     settings.n_ctx = settings.n_batch = settings.n_ubatch = _CONTEXT
     settings.threads = settings.threads_batch = 1
-    settings.type_k = settings.type_v = _F32
     settings.flash_attention, settings.no_perf = _OFF, True
+    if pools:
+        settings.embeddings = True
+    else:
+        settings.type_k = settings.type_v = _F32
     context = _checked(library.llama_init_from_model(model, settings), "cannot make a context")
-    vocab = library.llama_vocab_n_tokens(library.llama_model_get_vocab(model))
+    try:
+        yield model, context
+    finally:
+        library.llama_free(context)
+        library.llama_model_free(model)
+
+
+def logits(path: Path | str, prompts: list[list[int]]) -> list[np.ndarray]:
+    """Returns float32 [tokens, vocab] for each prompt, with a float32 cache, in one thread."""
+    library = _library()
     answers = []
-    for prompt in prompts:
-        library.llama_memory_clear(library.llama_get_memory(context), True)
-        answers.append(_decode(context, prompt, vocab))
-    library.llama_free(context)
-    library.llama_model_free(model)
+    with _opened(path, pools=False) as (model, context):
+        vocab = library.llama_vocab_n_tokens(library.llama_model_get_vocab(model))
+        for prompt in prompts:
+            library.llama_memory_clear(library.llama_get_memory(context), True)
+            answers.append(_decode(context, prompt, vocab))
     return answers
 
 
 def vectors(path: Path | str, prompts: list[list[int]], count: int | None = None) -> list[np.ndarray]:
     """Returns the pooled float32 vector of each prompt of an encoder, not normalised, or its `count` scores."""
     library = _library()
-    params = library.llama_model_default_params()
-    params.gpu_layers, params.extra_buffers = 0, False
-    model = _checked(library.llama_model_load_from_file(str(path).encode(), params), "cannot load the model")
-    settings = library.llama_context_default_params()
-    settings.n_ctx = settings.n_batch = settings.n_ubatch = _CONTEXT
-    settings.threads = settings.threads_batch = 1
-    settings.flash_attention, settings.no_perf, settings.embeddings = _OFF, True, True
-    context = _checked(library.llama_init_from_model(model, settings), "cannot make a context")
-    size = count or library.llama_model_n_embd(model)
     found = []
-    for prompt in prompts:
-        batch = _batch_of(prompt)
-        if library.llama_encode(context, batch) != 0:
-            raise RuntimeError(f"llama.cpp: {''.join(_messages[-4:])}")
-        found.append(np.ctypeslib.as_array(library.llama_get_embeddings_seq(context, 0), (size,)).copy())
-        library.llama_batch_free(batch)
-    library.llama_free(context)
-    library.llama_model_free(model)
+    with _opened(path, pools=True) as (model, context):
+        size = count or library.llama_model_n_embd(model)
+        for prompt in prompts:
+            batch = _batch_of(prompt)
+            try:
+                if library.llama_encode(context, batch) != 0:
+                    raise RuntimeError(f"llama.cpp: {''.join(_messages[-4:])}")
+                found.append(np.ctypeslib.as_array(library.llama_get_embeddings_seq(context, 0), (size,)).copy())
+            finally:
+                library.llama_batch_free(batch)
     return found

@@ -1,45 +1,71 @@
-"""Minimal Debian trees: created once by debootstrap, copied for every use, entered with chroot. Needs root.
+"""Minimal trees of Debian and Ubuntu: created once by debootstrap, copied for every use, entered with chroot. Needs root.
 
-Uses the mirror of this machine's apt. Processes in a tree have no network except a private loopback interface."""
+Uses the mirror of this machine's apt if that has the release, else debootstrap's default. debootstrap checks the release's signature; on
+Debian, Ubuntu's keys come from the package ubuntu-keyring or from the file that OCTAVO_UBUNTU_KEYRING names. Processes in a tree have no
+network except a private loopback interface."""
 
 import contextlib
 import os
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-SUITE = "bookworm"
 CACHE = Path(os.environ.get("OCTAVO_CACHE_DIR", Path.home() / ".cache" / "octavo")) / "chroot"
+SCRIPTS = Path("/usr/share/debootstrap/scripts")
 
 
-def apt_mirror() -> str:
+@dataclass(frozen=True)
+class Suite:
+    codename: str
+    title: str
+    keyring: str
+    script: str  # of debootstrap, if it is older than the suite
+    components: str = "main"
+
+
+DEBIAN = Suite("bookworm", "Debian 12", "/usr/share/keyrings/debian-archive-keyring.gpg", "sid")
+UBUNTU = Suite("noble", "Ubuntu 24.04", os.environ.get("OCTAVO_UBUNTU_KEYRING", "/usr/share/keyrings/ubuntu-archive-keyring.gpg"),
+               "gutsy", "main,universe")  # python3-venv is in universe
+
+
+def apt_mirror(suite: Suite) -> str:
+    """Empty if apt on this machine has no source for the suite."""
     listed = subprocess.check_output(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages",
-                                      f"Codename: {SUITE}"], text=True).split()
-    if not listed:
-        raise SystemExit(f"bare_tree: apt on this machine has no source for {SUITE}")
-    return listed[0]
+                                      f"Codename: {suite.codename}"], text=True).split()
+    return listed[0] if listed else ""
 
 
-def cached_tree(name: str, packages: tuple[str, ...]) -> Path:
-    tree = CACHE / f"{SUITE}-{name}"
+def make_tree(suite: Suite, tree: Path, packages: tuple[str, ...]) -> None:
+    if not Path(suite.keyring).exists():
+        raise SystemExit(f"bare_tree: {suite.keyring}, which has the keys of {suite.title}, does not exist")
+    own_script = SCRIPTS / suite.codename
+    include = [f"--include={','.join(packages)}"] if packages else []
+    done = subprocess.run(["debootstrap", "--variant=minbase", "--force-check-gpg", f"--keyring={suite.keyring}",
+                           f"--components={suite.components}", *include, suite.codename, tree, apt_mirror(suite),
+                           own_script if own_script.exists() else SCRIPTS / suite.script], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"bare_tree: debootstrap {suite.codename}: status {done.returncode}\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+
+
+def cached_tree(suite: Suite, name: str, packages: tuple[str, ...]) -> Path:
+    tree = CACHE / f"{suite.codename}-{name}"
     if not tree.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
         half_made = Path(tempfile.mkdtemp(dir=CACHE))
         half_made.chmod(0o755)
-        include = [f"--include={','.join(packages)}"] if packages else []
-        subprocess.run(["debootstrap", "--variant=minbase", *include, SUITE, half_made, apt_mirror()], check=True,
-                       stdout=subprocess.DEVNULL)
+        make_tree(suite, half_made, packages)
         half_made.rename(tree)
     return tree
 
 
 @contextlib.contextmanager
-def fresh_tree(name: str, packages: tuple[str, ...] = ()):
+def fresh_tree(suite: Suite, name: str, packages: tuple[str, ...] = ()):
     """Yields a writable copy of the tree, which is deleted when the block ends."""
     with tempfile.TemporaryDirectory(prefix="octavo-tree-") as folder:
         tree = Path(folder) / "tree"
-        subprocess.run(["cp", "-a", "--reflink=auto", cached_tree(name, packages), tree], check=True)
+        subprocess.run(["cp", "-a", "--reflink=auto", cached_tree(suite, name, packages), tree], check=True)
         yield tree
 
 

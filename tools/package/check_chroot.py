@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Installs each package in a minimal Debian (a chroot without compiler or network) and tests it: `octavo generate`, then
-`octavo serve` and a request. Prints sizes and times. Needs root, debootstrap and the packages in dist/.
+"""Installs each package in a minimal Debian 12 or Ubuntu 24.04 (a chroot without compiler or network) and tests it: `octavo generate`,
+then `octavo serve` and a request. Prints sizes and times. Needs root, debootstrap and the packages in dist/.
 
-usage: check_chroot.py [tarball] [deb] [wheel] [container]   (default: all)"""
+usage: check_chroot.py [--ubuntu] [tarball] [deb] [wheel] [container]   (default: all; the container is Debian's only)"""
 
 import json
 import shlex
@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from bare_tree import bring, fresh_tree, run_in
+from bare_tree import DEBIAN, UBUNTU, Suite, bring, fresh_tree, run_in
 
 REPO = Path(__file__).parents[2]
 DIST = REPO / "dist"
@@ -81,18 +81,18 @@ def package(pattern: str) -> Path:
     return found[-1]
 
 
-def check_tarball(model: Path) -> Result:
+def check_tarball(suite: Suite, model: Path) -> Result:
     file = package("octavo-*.tar.gz")
     folder = f"/srv/{file.name.removesuffix('.tar.gz')}"
-    with fresh_tree("bare") as tree:
+    with fresh_tree(suite, "bare") as tree:
         path = bring(tree, file, "/tmp")
         there = bring(tree, model, MODELS)
         return measure("tarball", file, tree, f"tar -xzf {path} -C /srv", f"{folder}/bin/octavo", tree / folder.lstrip("/"), there)
 
 
-def check_deb(model: Path) -> Result:
+def check_deb(suite: Suite, model: Path) -> Result:
     file = package("octavo_*.deb")
-    with fresh_tree("bare") as tree:
+    with fresh_tree(suite, "bare") as tree:
         path = bring(tree, file, "/tmp")
         there = bring(tree, model, MODELS)
         result = measure("deb", file, tree, f"dpkg -i {path}", "octavo", tree / "usr/lib/octavo", there)
@@ -101,9 +101,9 @@ def check_deb(model: Path) -> Result:
         return result
 
 
-def check_wheel(model: Path) -> Result:
+def check_wheel(suite: Suite, model: Path) -> Result:
     file = package("octavo-*.whl")
-    with fresh_tree("python", ("python3-venv", "ca-certificates")) as tree:
+    with fresh_tree(suite, "python", ("python3-venv", "ca-certificates")) as tree:
         path = bring(tree, file, "/tmp")
         there = bring(tree, model, MODELS)
         install = f"python3 -m venv /srv/venv; /srv/venv/bin/pip install --no-index {path}"
@@ -113,11 +113,11 @@ def check_wheel(model: Path) -> Result:
         return result
 
 
-def check_container(model: Path) -> Result:
+def check_container(suite: Suite, model: Path) -> Result:
     import containerfile
 
     file = package("octavo-*.tar.gz")
-    with fresh_tree("bare") as tree:
+    with fresh_tree(suite, "bare") as tree:
         there = bring(tree, model, "/models")
         (tree / there.lstrip("/")).rename(tree / "models/model.gguf")
         start = time.monotonic()
@@ -134,14 +134,14 @@ def check_container(model: Path) -> Result:
 CHECKS = {"tarball": check_tarball, "deb": check_deb, "wheel": check_wheel, "container": check_container}
 
 
-def main(names: list[str]) -> None:
+def main(suite: Suite, names: list[str]) -> None:
     model = Path(subprocess.check_output([sys.executable, REPO / "tools/smollm2_path.py"], text=True).strip())
-    print(f"{'':<10}{'file MB':>9}{'installed MB':>14}{'without MLX MB':>16}{'install s':>11}{'to answers s':>14}", flush=True)
+    print(f"{suite.title:<14}{'file MB':>9}{'installed MB':>14}{'without MLX MB':>16}{'install s':>11}{'to answers s':>14}", flush=True)
     late = []
-    for name in names or CHECKS:
-        result = CHECKS[name](model)
+    for name in names:
+        result = CHECKS[name](suite, model)
         own = (result.tree_bytes - result.mlx_bytes) / 1e6
-        print(f"{name:<10}{result.file.stat().st_size / 1e6:>9.1f}{result.tree_bytes / 1e6:>14.1f}{own:>16.1f}"
+        print(f"{name:<14}{result.file.stat().st_size / 1e6:>9.1f}{result.tree_bytes / 1e6:>14.1f}{own:>16.1f}"
               f"{result.install:>11.1f}{result.answers:>14.1f}", flush=True)
         if result.answers > MOST_SECONDS or own > MOST_MEGABYTES:
             late.append(name)
@@ -150,6 +150,9 @@ def main(names: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    if set(sys.argv[1:]) - set(CHECKS):
+    chosen = UBUNTU if "--ubuntu" in sys.argv else DEBIAN
+    possible = [name for name in CHECKS if chosen is DEBIAN or name != "container"]
+    named = [word for word in sys.argv[1:] if word != "--ubuntu"]
+    if set(named) - set(possible):
         sys.exit(__doc__.splitlines()[-1])
-    main(sys.argv[1:])
+    main(chosen, named or possible)

@@ -22,7 +22,7 @@ def verbatim(text: str) -> str:
 
 
 def main(octavo: str) -> None:
-    version = ask(octavo, "--version").split()[-1]
+    version = ask(octavo, "--version").split()[1]  # octavo 0.1.0 (commit ...)
     overview = ask(octavo, "--help")
     listed = re.split(r"\n(?:Subcommands|SUBCOMMANDS):\n", overview)[1]
     commands = re.findall(r"^  ([a-z]+)", listed, re.MULTILINE)

@@ -58,12 +58,13 @@ const FieldTable<LoadAdapterRequest>& unload_adapter_fields() {
 
 }  // namespace
 
-std::string load_adapter(const Json& body, const ServedModel& model) {
+std::string load_adapter(const Json& body, const ServedModel& model,
+                         const Preparation& preparation) {
   LoadAdapterRequest request;
   read_fields(body, load_adapter_fields(), request);
   if (!model.adapters) refuse("lora_name", "LoRA is off; start the server with --enable-lora");
   try {
-    model.adapters->load(request.source, request.load_inplace);
+    model.adapters->load(request.source, request.load_inplace, preparation);
   } catch (const SetupError& error) {
     throw RequestError(400, "", error.what());
   }

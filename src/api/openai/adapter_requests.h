@@ -9,7 +9,8 @@
 namespace octavo::api {
 
 // Both return vLLM's text and throw RequestError. Loading reads files, so it takes time.
-std::string load_adapter(const Json& body, const ServedModel& model);
+std::string load_adapter(const Json& body, const ServedModel& model,
+                         const Preparation& preparation = {});
 std::string unload_adapter(const Json& body, const ServedModel& model);
 
 Json load_adapter_schema();

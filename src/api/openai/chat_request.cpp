@@ -106,7 +106,9 @@ const FieldTable<ChatPromptRequest>& chat_prompt_fields() {
       {.name = "messages",
        .use = FieldUse::kUsed,
        .schema = messages_schema(),
-       .about = "The conversation so far, oldest first",
+       .about =
+           "The conversation so far, oldest first. Members of a message that the chat template "
+           "does not read, such as provider_specific_fields, have no effect",
        .read = [](const Json& v, Prompt& p) { p.messages = read_messages(v, p.images); },
        .required = true},
       used<Prompt>("add_generation_prompt", boolean_schema(),

@@ -1,11 +1,12 @@
 #include "api/openai/embedding_format.h"
 
 #include <bit>
-#include <chrono>
 
+#include "api/openai/pooled_answer.h"
 #include "base/base64.h"
 
 namespace octavo::api {
+
 void append_embedding(std::string& out, std::span<const float> vector, bool base64) {
   if (base64) {
     static_assert(std::endian::native == std::endian::little);
@@ -23,15 +24,7 @@ void append_embedding(std::string& out, std::span<const float> vector, bool base
 }
 
 std::string EmbeddingFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  const Json head = {{"id", "embd-" + job_.id},
-                     {"object", "list"},
-                     {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-                     {"model", model_.answer_name(job_.engine.adapter.get())},
-                     {"system_fingerprint", model_.answer_fingerprint(job_.engine.adapter.get())},
-                     {"usage", pooled_usage_json(usage)}};
-  std::string out = dump(head);
-  out.back() = ',';  // more members follow
+  std::string out = opened_list("embd-" + job_.id, model_, job_.engine.adapter.get(), usage);
   out += "\"data\":[";
   for (const OutputEvent& answer : answers) {
     std::vector<float> vector = answer.embedding;
@@ -45,21 +38,6 @@ std::string EmbeddingFormat::whole(const std::vector<OutputEvent>& answers, cons
   return out;
 }
 
-Json pooled_usage_json(const Usage& usage) {
-  return {{"prompt_tokens", usage.prompt_tokens},
-          {"total_tokens", usage.prompt_tokens},
-          {"completion_tokens", 0},
-          {"prompt_tokens_details", {{"cached_tokens", usage.cached_tokens}}}};
-}
-
-Json pooled_usage_schema() {
-  const Json integer = {{"type", "integer"}};
-  return {{"type", "object"},
-          {"properties",
-           {{"prompt_tokens", integer}, {"total_tokens", integer}, {"completion_tokens", integer}}},
-          {"required", {"prompt_tokens", "total_tokens"}}};
-}
-
 Json embedding_schema() {
   const auto typed = [](const char* type) { return Json{{"type", type}}; };
   const Json numbers = {{"type", "array"}, {"items", typed("number")}};
@@ -69,16 +47,7 @@ Json embedding_schema() {
                         {"index", typed("integer")},
                         {"embedding", {{"anyOf", {numbers, typed("string")}}}}}},
                       {"required", {"object", "index", "embedding"}}};
-  return {{"type", "object"},
-          {"properties",
-           {{"id", typed("string")},
-            {"object", typed("string")},
-            {"created", typed("integer")},
-            {"model", typed("string")},
-            {"system_fingerprint", typed("string")},
-            {"data", {{"type", "array"}, {"items", entry}}},
-            {"usage", pooled_usage_schema()}}},
-          {"required", {"object", "model", "data", "usage"}}};
+  return pooled_list_schema(entry);
 }
 
 }  // namespace octavo::api

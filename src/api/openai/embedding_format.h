@@ -27,8 +27,4 @@ void append_embedding(std::string& out, std::span<const float> vector, bool base
 
 Json embedding_schema();
 
-// The usage of requests that only read prompts.
-Json pooled_usage_json(const Usage& usage);
-Json pooled_usage_schema();
-
 }  // namespace octavo::api

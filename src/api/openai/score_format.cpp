@@ -1,10 +1,9 @@
 #include "api/openai/score_format.h"
 
 #include <algorithm>
-#include <chrono>
 #include <numeric>
 
-#include "api/openai/embedding_format.h"
+#include "api/openai/pooled_answer.h"
 #include "generation/score.h"
 
 namespace octavo::api {
@@ -18,21 +17,13 @@ std::vector<size_t> ranked(const std::vector<float>& scores) {
   return order;
 }
 
-// The object without its closing brace, for more members.
-std::string opened(const Json& object) {
-  std::string out = dump(object);
-  out.back() = ',';
-  return out;
-}
-
 }  // namespace
 
-std::vector<float> scores_of(const std::vector<OutputEvent>& answers, const ScoringJob& job,
-                             const ServedModel& model) {
+std::vector<float> scores_of(const std::vector<OutputEvent>& answers, const ScoringJob& job) {
   std::vector<float> scores;
-  if (model.score_head) {
+  if (job.head) {
     for (const OutputEvent& answer : answers)
-      scores.push_back(head_score(*model.score_head, answer.embedding, job.sigmoid));
+      scores.push_back(head_score(*job.head, answer.embedding, job.sigmoid));
     return scores;
   }
   std::vector<std::vector<float>> vectors;
@@ -46,7 +37,7 @@ std::vector<float> scores_of(const std::vector<OutputEvent>& answers, const Scor
 }
 
 std::string RerankFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
-  const std::vector<float> scores = scores_of(answers, job_, model_);
+  const std::vector<float> scores = scores_of(answers, job_);
   const Adapter* adapter = job_.engine.adapter.get();
   // Cohere's clients read `meta`, the others `usage`.
   std::string out = opened({{"id", "rerank-" + job_.id},
@@ -72,16 +63,8 @@ std::string RerankFormat::whole(const std::vector<OutputEvent>& answers, const U
 }
 
 std::string ScoreFormat::whole(const std::vector<OutputEvent>& answers, const Usage& usage) {
-  const std::vector<float> scores = scores_of(answers, job_, model_);
-  const Adapter* adapter = job_.engine.adapter.get();
-  const auto now = std::chrono::system_clock::now().time_since_epoch();
-  std::string out =
-      opened({{"id", "score-" + job_.id},
-              {"object", "list"},
-              {"created", std::chrono::duration_cast<std::chrono::seconds>(now).count()},
-              {"model", model_.answer_name(adapter)},
-              {"system_fingerprint", model_.answer_fingerprint(adapter)},
-              {"usage", pooled_usage_json(usage)}});
+  const std::vector<float> scores = scores_of(answers, job_);
+  std::string out = opened_list("score-" + job_.id, model_, job_.engine.adapter.get(), usage);
   out += "\"data\":[";
   for (size_t i = 0; i < scores.size(); ++i) {
     out += "{\"index\":" + std::to_string(i) + ",\"object\":\"score\",\"score\":";
@@ -118,16 +101,7 @@ Json score_schema() {
       {"properties",
        {{"index", typed("integer")}, {"object", typed("string")}, {"score", typed("number")}}},
       {"required", {"index", "object", "score"}}};
-  return {{"type", "object"},
-          {"properties",
-           {{"id", typed("string")},
-            {"object", typed("string")},
-            {"created", typed("integer")},
-            {"model", typed("string")},
-            {"system_fingerprint", typed("string")},
-            {"usage", pooled_usage_schema()},
-            {"data", {{"type", "array"}, {"items", entry}}}}},
-          {"required", {"object", "model", "data", "usage"}}};
+  return pooled_list_schema(entry);
 }
 
 }  // namespace octavo::api

@@ -10,8 +10,7 @@
 namespace octavo::api {
 
 // The score of every pair. Throws RequestError(500) if one is not finite.
-std::vector<float> scores_of(const std::vector<OutputEvent>& answers, const ScoringJob& job,
-                             const ServedModel& model);
+std::vector<float> scores_of(const std::vector<OutputEvent>& answers, const ScoringJob& job);
 
 // The most relevant documents first; equal ones in the request's order.
 class RerankFormat : public WholeFormat {

@@ -127,14 +127,22 @@ Field<ScoreRequest> score_texts(const char* name, const char* about,
                             });
 }
 
+template <typename Target>
+Target read_scoring(const Json& body, const FieldTable<Target>& fields, const ServedModel& model,
+                    ScoringJob& job) {
+  require_scores(model);
+  Target request;
+  job.ignored = read_fields(body, fields, request);
+  return request;
+}
+
 // What both kinds of request become, without prompts.
-void prepare_scoring(ScoringJob& job, const ScoringRequest& request, const ServedModel& model,
-                     IgnoredFields ignored) {
+void prepare_scoring(ScoringJob& job, const ScoringRequest& request, const ServedModel& model) {
   job.engine = request.engine;
   job.engine.adapter = adapter_named(request.model, model);
   job.engine.pooling = model.pooling->kind;
   job.id = request.request_id;
-  job.ignored = std::move(ignored);
+  job.head = model.score_head;
   job.sigmoid = request.use_activation.value_or(model.pooling->normalize);
 }
 
@@ -165,11 +173,9 @@ const FieldTable<ScoreRequest>& score_fields() {
 
 RerankJob prepare_rerank(const Json& body, const ServedModel& model,
                          const Preparation& preparation) {
-  require_scores(model);
-  RerankRequest request;
-  IgnoredFields ignored = read_fields(body, rerank_fields(), request);
   RerankJob job;
-  prepare_scoring(job, request.shared, model, std::move(ignored));
+  RerankRequest request = read_scoring(body, rerank_fields(), model, job);
+  prepare_scoring(job, request.shared, model);
   job.prompts_field = "documents";
   const size_t count = request.documents.texts.size();
   job.top_n = request.top_n == 0 ? count : std::min(count, static_cast<size_t>(request.top_n));
@@ -180,13 +186,11 @@ RerankJob prepare_rerank(const Json& body, const ServedModel& model,
 
 ScoringJob prepare_score(const Json& body, const ServedModel& model,
                          const Preparation& preparation) {
-  require_scores(model);
-  ScoreRequest request;
-  IgnoredFields ignored = read_fields(body, score_fields(), request);
+  ScoringJob job;
+  const ScoreRequest request = read_scoring(body, score_fields(), model, job);
   if (request.first.field.empty()) refuse("text_1", "is missing");
   if (request.second.field.empty()) refuse("text_2", "is missing");
-  ScoringJob job;
-  prepare_scoring(job, request.shared, model, std::move(ignored));
+  prepare_scoring(job, request.shared, model);
   job.prompts_field = request.second.field;
   add_pairs(job, request.first, request.second, request.shared.pairs, model, preparation);
   return job;

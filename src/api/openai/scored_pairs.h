@@ -2,12 +2,14 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "api/generation_request.h"
 #include "api/openai/truncation.h"
 #include "generation/embedding.h"
+#include "kernels/types/score_head.h"
 
 namespace octavo::api {
 
@@ -34,9 +36,9 @@ struct PairOptions {
 };
 
 struct ScoringJob : GenerationJob {
-  // Of a model with a ScoreHead, whose prompts are the pairs: the score is the logit's sigmoid.
-  bool sigmoid = true;
-  // Of a model without one: the two prompts of each pair, whose vectors are compared.
+  std::shared_ptr<const ScoreHead> head = nullptr;  // set: the prompts are the pairs
+  bool sigmoid = true;                              // with a head: of its logit
+  // Without a head: the two prompts of each pair, whose vectors are compared.
   std::vector<std::array<size_t, 2>> compared = {};
   EmbeddingForm form = {};  // of those vectors
 };

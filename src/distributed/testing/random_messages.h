@@ -66,8 +66,11 @@ class RandomMessages {
     }
     const Batch& batch = step.batch;
     StepResult& result = message.result;
-    const bool logprobs = chance(50);
-    const bool hashes = chance(50);
+    const bool logprobs = chance(50) || std::ranges::any_of(batch.sampling, [](const auto& row) {
+                            return row.logprobs >= 0;
+                          });
+    const bool hashes =
+        chance(50) || std::ranges::any_of(batch.sampling, &RowSampling::hash_logits);
     for (size_t i = 0; i < batch.sampling.size(); ++i) {
       result.tokens.push_back(token());
       if (logprobs) result.logprobs.push_back(token_logprobs());

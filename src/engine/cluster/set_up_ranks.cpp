@@ -43,8 +43,10 @@ ClusterSetup setup_of(const ModelDescription& model, const EngineOptions& option
 }
 
 std::unique_ptr<TensorLinks> set_up_ranks(Cluster& cluster, const ClusterSetup& setup,
-                                          const CachePlan& cache, int vocab) {
-  cluster.set_limits(step_limits(cache, setup, vocab));
+                                          const CachePlan& cache, const DecoderPlan& model) {
+  StepLimits limits = step_limits(cache, setup, model.vocab);
+  limits.hidden = model.hidden;
+  cluster.set_limits(limits);
   const std::string json = setup.to_json();
   for (int rank = 1; rank < cluster.size(); ++rank) cluster.send_setup(rank, json);
   return connect_links(cluster, setup.tensor);

@@ -16,6 +16,6 @@ ClusterSetup setup_of(const ModelDescription& model, const EngineOptions& option
 
 // `cache`: of the steps. Throws SetupError.
 std::unique_ptr<TensorLinks> set_up_ranks(Cluster& cluster, const ClusterSetup& setup,
-                                          const CachePlan& cache, int vocab);
+                                          const CachePlan& cache, const DecoderPlan& model);
 
 }  // namespace octavo

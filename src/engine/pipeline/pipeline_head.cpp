@@ -25,7 +25,7 @@ PipelineHead::PipelineHead(Cluster& cluster, const ModelDescription& model,
   setup.cuts = plan_.cuts();
   setup.model_digest = digest;
   if (merged) setup.merged = hex_of(*merged);
-  links_ = set_up_ranks(cluster_, setup, plan_.cache, model.plan.vocab);
+  links_ = set_up_ranks(cluster_, setup, plan_.cache, model.plan);
   sender_ = std::make_unique<RowsSender>(*links_, 1);
 }
 

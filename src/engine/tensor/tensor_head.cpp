@@ -38,7 +38,7 @@ TensorHead::TensorHead(Cluster& cluster, const Checkpoint& checkpoint,
       plan_(plan_of_cluster(cluster, part_, options)) {
   ClusterSetup setup = setup_of(model, options, memory());
   setup.model_digest = digest;
-  links_ = set_up_ranks(cluster_, setup, plan_.cache, model.plan.vocab);
+  links_ = set_up_ranks(cluster_, setup, plan_.cache, model.plan);
   exchange_ = std::make_unique<LinkExchange>(*links_);
 }
 

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/units.h"
 #include "server/batches/unix_time.h"
+#include "state/batch_table.h"
 
 namespace octavo::server {
 namespace {
@@ -18,13 +19,16 @@ constexpr size_t kLongestFilename = 255;
 
 // Runs on the state thread.
 void check_share(const state::Database& database, const StateOptions& options,
-                 const state::FileRecord& file, int parts) {
+                 const state::FileRecord& file, size_t more_bytes, int parts) {
   if (parts == 1) return;
   const state::FileTable files(database);
-  if (files.bytes(file.owner) + file.bytes > options.max_bytes / parts)
+  const int64_t bytes = files.bytes(file.owner) +
+                        state::BatchTable(database).unfinished_bytes(file.owner) +
+                        static_cast<int64_t>(more_bytes);
+  if (bytes > options.max_bytes / parts)
     throw RequestError(413, "file",
-                       fmt::format("the files of this API key would take more than {}, its part of "
-                                   "--state-max-bytes; delete some",
+                       fmt::format("the files and open batches of this API key would take more "
+                                   "than {}, its part of --state-max-bytes; delete some files",
                                    format_bytes(static_cast<uint64_t>(options.max_bytes / parts))));
   if (files.count(file.owner) > options.max_files / parts)
     throw RequestError(413, "file",
@@ -34,7 +38,7 @@ void check_share(const state::Database& database, const StateOptions& options,
 
 // Runs on the state thread.
 void check_space(const state::Database& database, const StateOptions& options) {
-  if (database.used_bytes() > options.max_bytes)
+  if (database.used_bytes() + state::BatchTable(database).validating_bytes() > options.max_bytes)
     throw RequestError(413, "file",
                        fmt::format("files and batches already take {}; delete files, or start the "
                                    "server with a larger --state-max-bytes",
@@ -95,7 +99,7 @@ Awaitable<void> FileUpload::store_chunk(std::string chunk) {
   const auto store = [file = file_, number = chunks_, chunk = std::move(chunk), parts = parts_,
                       options = state_.options()](const state::Database& database) {
     check_space(database, options);
-    check_share(database, options, file, parts);
+    check_share(database, options, file, chunk.size(), parts);
     state::FileTable files(database);
     state::Transaction transaction(database.connection());
     const int64_t key = file.key != 0 ? file.key : files.begin(file);

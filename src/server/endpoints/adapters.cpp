@@ -9,12 +9,13 @@ using namespace api;
 
 namespace {
 
-using AdapterWork = std::string (*)(const Json&, const ServedModel&);
+using AdapterWork = std::string (*)(const Json&, const ServedModel&, const Preparation&);
 
 Awaitable<void> change_adapters(AdapterWork work, ServerContext& context, Exchange& exchange) {
   const Place place(context, exchange.request());
-  const auto on_worker = [work, &model = context.model](const Json& body, const Preparation&) {
-    return work(body, model);
+  const auto on_worker = [work, &model = context.model](const Json& body,
+                                                        const Preparation& preparation) {
+    return work(body, model, preparation);
   };
   HttpResponse response{.content_type = "text/plain; charset=utf-8"};
   response.body = co_await with_json_body(context, exchange, on_worker);
@@ -25,7 +26,10 @@ Awaitable<void> load_one(ServerContext& context, Exchange& exchange) {
   return change_adapters(load_adapter, context, exchange);
 }
 Awaitable<void> unload_one(ServerContext& context, Exchange& exchange) {
-  return change_adapters(unload_adapter, context, exchange);
+  const auto unload = [](const Json& body, const ServedModel& model, const Preparation&) {
+    return unload_adapter(body, model);
+  };
+  return change_adapters(unload, context, exchange);
 }
 
 Json text_operation(const char* about, Json body) {

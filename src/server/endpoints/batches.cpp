@@ -3,6 +3,7 @@
 
 #include "api/request_id.h"
 #include "base/error.h"
+#include "base/units.h"
 #include "server/batches/batch_json.h"
 #include "server/batches/batch_request.h"
 #include "server/batches/batch_runner.h"
@@ -32,6 +33,24 @@ state::BatchRecord batch_of(const std::string& body, const std::string& owner) {
           .expires_at = now + request.window_seconds};
 }
 
+// The lines are copied later, so the inputs of batches that wait for that count already. Their answers
+// come in addition. Runs on the state thread.
+void check_room(const state::Database& database, const std::string& owner, int64_t bytes,
+                const StateOptions& options, int parts) {
+  const state::BatchTable batches(database);
+  const int64_t share = options.max_bytes / parts;
+  const int64_t owned = state::FileTable(database).bytes(owner) + batches.unfinished_bytes(owner);
+  if (parts > 1 && owned + bytes > share)
+    throw RequestError(413, "input_file_id",
+                       fmt::format("the files and open batches of this API key would take more "
+                                   "than {}, its part of --state-max-bytes; delete some files",
+                                   format_bytes(static_cast<uint64_t>(share))));
+  if (database.used_bytes() + batches.validating_bytes() + bytes > options.max_bytes)
+    throw RequestError(413, "input_file_id",
+                       "too little space is left for this batch; delete files, or start the server "
+                       "with a larger --state-max-bytes");
+}
+
 // Runs on the state thread.
 state::BatchRecord create_in(const state::Database& database, state::BatchRecord batch,
                              const StateOptions& options, int parts) {
@@ -54,11 +73,8 @@ state::BatchRecord create_in(const state::Database& database, state::BatchRecord
   if (batches.count() >= options.max_batches && !batches.forget_one())
     throw RequestError(
         413, "", fmt::format("{} batches are stored, which is the limit", options.max_batches));
-  // The lines are copied, and their answers come in addition.
-  if (database.used_bytes() + file->bytes > options.max_bytes)
-    throw RequestError(413, "input_file_id",
-                       "too little space is left for this batch; delete files, or start the server "
-                       "with a larger --state-max-bytes");
+  check_room(database, batch.owner, file->bytes, options, parts);
+  batch.input_bytes = file->bytes;
   batches.create(batch);
   return batch;
 }

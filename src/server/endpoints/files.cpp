@@ -4,6 +4,7 @@
 #include "server/batches/batch_json.h"
 #include "server/batches/file_upload.h"
 #include "server/batches/state_request.h"
+#include "server/batches/upload_slot.h"
 #include "server/endpoints/endpoints.h"
 
 namespace octavo::server {
@@ -19,9 +20,10 @@ Awaitable<void> upload_file(HttpContext& context, Exchange& exchange) {
   PersistentState& state = state_of(context);
   const HttpRequest& request = exchange.request();
   refuse_other_sites(context, request);
-  const auto slot = state.uploads.try_lend(1);
-  if (!slot) throw RequestError(429, "", "too many uploads at once; try again later");
-  FileUpload upload(state, state_owner(context, request), state_parts(context));
+  const std::string owner = state_owner(context, request);
+  const int parts = state_parts(context);
+  const UploadSlot slot(state.uploaders, owner, parts);
+  FileUpload upload(state, owner, parts);
   MultipartReader form(multipart_boundary(request.header("Content-Type")), upload);
   while (true) {
     const std::string part = co_await exchange.read_more();

@@ -1,5 +1,6 @@
-// POST /v1/messages and /v1/messages/count_tokens: Anthropic's API.
+// POST /v1/messages and /v1/messages/count_tokens: Anthropic's API. GET /api/hello.
 #include <chrono>
+#include <utility>
 
 #include "api/anthropic/messages_format.h"
 #include "api/anthropic/messages_request.h"
@@ -35,6 +36,10 @@ Awaitable<void> count_tokens(ServerContext& context, Exchange& exchange) {
   co_await exchange.send(json_response(counted));
 }
 
+HttpResponse hello(ServerContext&, const HttpRequest&) {
+  return json_response({{"message", "hello"}});
+}
+
 }  // namespace
 
 std::vector<Endpoint> message_endpoints() {
@@ -42,6 +47,11 @@ std::vector<Endpoint> message_endpoints() {
   const Json count = {{"type", "object"},
                       {"properties", {{"input_tokens", {{"type", "integer"}}}}},
                       {"required", Json::array({"input_tokens"})}};
+  // Claude Code sends HEAD without a key, to be connected before its first request.
+  Endpoint greeting =
+      simple_endpoint("GET", "/api/hello", hello,
+                      operation("Whether a server listens, for Claude Code", {{"type", "object"}}));
+  greeting.needs_key = false;
   return {
       {.method = "POST",
        .path = "/v1/messages",
@@ -50,7 +60,8 @@ std::vector<Endpoint> message_endpoints() {
       {.method = "POST",
        .path = "/v1/messages/count_tokens",
        .handler = count_tokens,
-       .doc = json_operation("Count the input tokens of a message", body, count)}};
+       .doc = json_operation("Count the input tokens of a message", body, count)},
+      std::move(greeting)};
 }
 
 }  // namespace octavo::server

@@ -14,6 +14,12 @@ int64_t cache_tokens(const ServerContext& context, int pages) {
   return int64_t{pages} * context.model.block_tokens;
 }
 
+// vLLM's name of what the server does.
+const char* task_of(const ServedModel& model) {
+  if (!model.pooling) return "generate";
+  return model.score_head ? "score" : "embed";
+}
+
 HttpResponse server_info(ServerContext& context, const HttpRequest&) {
   const ServedModel& model = context.model;
   return json_response(
@@ -26,6 +32,9 @@ HttpResponse server_info(ServerContext& context, const HttpRequest&) {
        {"block_size", model.block_tokens},
        {"max_total_num_tokens", cache_tokens(context, model.engine.stats().page_count)},
        {"enable_prefix_caching", model.enable_prefix_caching},
+       {"runner_type", model.pooling ? "pooling" : "generate"},
+       {"supported_tasks", Json::array({task_of(model)})},
+       // SGLang's name: true for rerankers too.
        {"is_embedding", model.pooling.has_value()},
        {"tp_size", 1},
        {"dp_size", 1}});

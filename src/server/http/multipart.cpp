@@ -96,8 +96,11 @@ bool MultipartReader::read_between() {
 }
 
 bool MultipartReader::read_headers() {
-  const size_t end = unread_.find("\r\n\r\n");
-  if (std::min(end, unread_.size()) > kMostPartHeaderBytes)
+  constexpr std::string_view kBlankLine = "\r\n\r\n";
+  const size_t end = unread_.find(kBlankLine);
+  // All of the blank line but its last byte may have arrived.
+  const size_t begun = std::min(unread_.size(), kBlankLine.size() - 1);
+  if (std::min(end, unread_.size() - begun) > kMostPartHeaderBytes)
     refuse_form("the headers of a part of the form are too large");
   if (end == std::string::npos) return false;
   std::string_view rest = std::string_view(unread_).substr(0, end);
@@ -115,7 +118,7 @@ bool MultipartReader::read_headers() {
     filename = parameter(line.substr(colon + 1), "filename");
   }
   if (!name) refuse_form("a part of the form has no name");
-  unread_.erase(0, end + 4);
+  unread_.erase(0, end + kBlankLine.size());
   place_ = Place::kData;
   sink_.begin_part(*name, filename);
   return true;

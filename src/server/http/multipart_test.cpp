@@ -68,6 +68,29 @@ TEST(Multipart, MistakesAreRefused) {
   EXPECT_THROW(read(many + "--b--"), RequestError);
 }
 
+TEST(Multipart, TheSizeOfHeadersDoesNotDependOnHowTheyArrive) {
+  const auto read = [](size_t header_bytes, bool in_pieces) {
+    Parts parts;
+    MultipartReader reader("b", parts);
+    std::string header = "Content-Disposition: form-data; name=a; x=";
+    header.resize(header_bytes, 'x');
+    const std::string begin = "--b\r\n" + header + "\r\n\r";
+    const std::string end = "\ndata\r\n--b--";
+    if (in_pieces) {
+      reader.feed(begin);
+      reader.feed(end);
+    } else {
+      reader.feed(begin + end);
+    }
+    reader.finish();
+    return parts.parts;
+  };
+  for (const bool in_pieces : {false, true}) {
+    EXPECT_THAT(read(8192, in_pieces), ElementsAre(Parts::Part{"a", "-", "data"}));
+    EXPECT_THROW(read(8193, in_pieces), RequestError);
+  }
+}
+
 TEST(Multipart, TheBoundaryComesFromTheContentType) {
   EXPECT_EQ(multipart_boundary("multipart/form-data; boundary=abc"), "abc");
   EXPECT_EQ(multipart_boundary("Multipart/Form-Data; charset=utf-8; boundary=\"a b\""), "a b");

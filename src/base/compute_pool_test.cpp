@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <cstdlib>
 #include <map>
 #include <random>
 #include <set>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "base/testing/sanitized.h"
+#include "base/testing/slow_tests.h"
 
 namespace octavo {
 namespace {
@@ -190,7 +190,7 @@ class RandomLoops {
 };
 
 TEST(ComputePool, RandomLoopsOnUpTo128Threads) {
-  const int rounds = std::getenv("OCTAVO_SLOW_TESTS") != nullptr ? 2000 : kSanitized ? 20 : 60;
+  const int rounds = slow_tests() ? 2000 : kSanitized ? 20 : 60;
   for (int threads : {1, 2, 3, 7, 8, 9, 16, 17, 33, 64, 128}) {
     ComputePool pool(threads);
     RandomLoops(pool, static_cast<uint32_t>(threads), true).run(rounds);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/compute_pool.h"
+#include "base/testing/slow_tests.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/testing/isa_scope.h"
 #include "kernels/testing/paged_fixture.h"
@@ -146,11 +147,15 @@ std::vector<Way> all_ways() {
           {"block 160", 160, {256, 274}, 0}};
 }
 
-void compare(const Subject& subject, BitsReport& report) {
+// The ways take turns with one thread and two; `threads` is the number of the first.
+void compare(const Subject& subject, int threads, BitsReport& report) {
+  compute_pool().limit_threads(threads);
   const Way whole{"whole", 16, {kTokens}, 0};
   const auto expected = Run(subject, whole).rows();
   const size_t row = expected.size() / kTokens;
   for (const auto& way : all_ways()) {
+    threads = 3 - threads;
+    compute_pool().limit_threads(threads);
     const auto actual = Run(subject, way).rows();
     int different = 0;
     for (size_t i = 0; i < kTokens; ++i) {
@@ -167,7 +172,7 @@ void compare(const Subject& subject, BitsReport& report) {
 // One sequence on `isa`: whole and alone, against chunks, one token at a time, neighbours, other
 // block sizes, and window, soft cap and sinks, for every type of number. Pages contain NaN wherever
 // nothing was written, and positions before the window have no page.
-BitsReport check_attention_bits(cpu::Isa isa) {
+BitsReport check_attention_bits(cpu::Isa isa, int threads) {
   const IsaScope scope(isa);
   BitsReport report;
   const AttentionOptions plain{.scale = 0.125f};
@@ -177,20 +182,20 @@ BitsReport check_attention_bits(cpu::Isa isa) {
                                   .sinks = mx::array({0.0f, 1.0f, -3.0f, 2.5f, -1.0f, 0.5f})};
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
     for (const KvFormat format : {KvFormat::kPlain, KvFormat::kInt8}) {
-      compare(make_subject(dtype, format, 64, 64, plain), report);
-      compare(make_subject(dtype, format, 64, 64, windowed), report);
+      compare(make_subject(dtype, format, 64, 64, plain), threads, report);
+      compare(make_subject(dtype, format, 64, 64, windowed), threads, report);
     }
   }
-  compare(make_subject(DType::kFloat16, KvFormat::kPlain, 64, 64, plain), report);
-  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 72, 40, plain), report);
+  compare(make_subject(DType::kFloat16, KvFormat::kPlain, 64, 64, plain), threads, report);
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 72, 40, plain), threads, report);
   // Larger heads would take the scalar set minutes: its multiply-add is many operations.
   if (isa == cpu::Isa::kScalar) return report;
   for (const DType dtype : {DType::kFloat32, DType::kBFloat16}) {
-    compare(make_latent_subject(dtype, 288, 256, 5), report);
-    compare(make_latent_subject(dtype, 72, 40, 70), report);
+    compare(make_latent_subject(dtype, 288, 256, 5), threads, report);
+    compare(make_latent_subject(dtype, 72, 40, 70), threads, report);
   }
-  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 512, 512, plain), report);
-  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 256, 256, windowed), report);
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 512, 512, plain), threads, report);
+  compare(make_subject(DType::kBFloat16, KvFormat::kPlain, 256, 256, windowed), threads, report);
   return report;
 }
 
@@ -198,9 +203,8 @@ BitsReport check_attention_bits(cpu::Isa isa) {
 TEST(BitsAttention, ARowIsAFunctionOfItsOwnSequence) {
   for (const cpu::Isa isa : cpu::available_isas()) {
     int cases = 0;
-    for (int threads : {1, 2}) {
-      compute_pool().limit_threads(threads);
-      const BitsReport report = check_attention_bits(isa);
+    for (int threads = 1; threads <= (slow_tests() ? 2 : 1); ++threads) {
+      const BitsReport report = check_attention_bits(isa, threads);
       cases += report.cases;
       for (const auto& failure : report.failures)
         ADD_FAILURE() << cpu::name_of(isa) << ", " << threads << " threads: " << failure;

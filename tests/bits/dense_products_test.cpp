@@ -3,13 +3,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <limits>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "base/half.h"
+#include "base/testing/slow_tests.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/reference/arithmetic/dense_product.h"
 #include "kernels/weights/weight.h"
@@ -146,7 +146,7 @@ void compare_random_product(std::mt19937& random, Types types, Counts& counts) {
   }
 }
 
-int random_cases() { return std::getenv("OCTAVO_SLOW_TESTS") != nullptr ? 10'000 : 300; }
+int random_cases() { return slow_tests() ? 10'000 : 300; }
 
 void compare_random_products(std::mt19937& random, std::span<const Types> kinds) {
   Counts counts;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/compute_pool.h"
+#include "base/testing/slow_tests.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/testing/experts.h"
 #include "kernels/testing/isa_scope.h"
@@ -65,7 +66,8 @@ struct Tokens {
   }
 };
 
-// Number of comparisons; every one must be equal. `places` per number of tokens: 1, in turns, or 3.
+// Number of comparisons; every one must be equal. `places` per number of tokens: 1, in turns and with one
+// thread and two in turns, or 3 with each.
 int compare_batches(const ExpertMlp& mlp, mx::Dtype dtype, int places, std::mt19937& random) {
   const Tokens probe = Tokens::random(random, 1, dtype);
   const Tokens noise = Tokens::random(random, 257, dtype);
@@ -74,6 +76,7 @@ int compare_batches(const ExpertMlp& mlp, mx::Dtype dtype, int places, std::mt19
   for (int threads : {1, 2}) {
     compute_pool().limit_threads(threads);
     for (int rows : kExpertRows) {
+      if (places == 1 && rows % 2 == threads % 2) continue;
       const int all[] = {rows - 1, 0, rows / 2};
       for (int i = 0; i < places; ++i) {
         const int place = all[(i + rows) % 3];
@@ -91,7 +94,8 @@ class BitsExperts : public IsaTest {};
 
 TEST_P(BitsExperts, EveryFormatInEveryBatch) {
   std::mt19937 random(11);
-  const int places = GetParam() == cpu::Isa::kScalar ? 1 : 3;  // scalar is slow
+  // The scalar set is slow.
+  const int places = GetParam() == cpu::Isa::kScalar && !slow_tests() ? 1 : 3;
   int cases = 0;
   for (const RandomExperts& experts : experts_of_every_format(random, kShape, true)) {
     SCOPED_TRACE(experts.gate[0].describe());
@@ -101,7 +105,8 @@ TEST_P(BitsExperts, EveryFormatInEveryBatch) {
       cases += compare_batches(experts.mlp, mlx_dtype(layout.dtype), places, random);
     if (HasFailure()) return;
   }
-  EXPECT_GE(cases, places * 2'520);  // 32 formats, 3 of them with two types of tokens
+  // 36 numbers of tokens, 32 formats, 3 of them with two types of tokens
+  EXPECT_GE(cases, places == 1 ? 1'260 : 7'560);
   RecordProperty("cases", cases);
   std::printf("%d cases on %s\n", cases, std::string(cpu::name_of(GetParam())).c_str());
 }

@@ -3,12 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
 #include "base/compute_pool.h"
+#include "base/testing/slow_tests.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/testing/attention_trial.h"
 #include "kernels/testing/isa_scope.h"
@@ -17,7 +17,7 @@ namespace octavo {
 namespace {
 
 TEST(BitsAcrossSets, RandomAttentionEqualsTheReference) {
-  const int batches = std::getenv("OCTAVO_SLOW_TESTS") != nullptr ? 10'000 : 300;
+  const int batches = slow_tests() ? 10'000 : 300;
   std::mt19937 random(29);
   int rows = 0, finite = 0;
   for (int i = 0; i < batches; ++i) {

@@ -3,12 +3,12 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <random>
 #include <span>
 #include <vector>
 
 #include "base/half.h"
+#include "base/testing/slow_tests.h"
 #include "kernels/cpu/isa.h"
 #include "kernels/testing/integer_reference.h"
 #include "kernels/testing/quantised_formats.h"
@@ -78,7 +78,7 @@ int64_t random_row_count(std::mt19937& random) {
 
 // Every format in turn.
 TEST(BitsAcrossSets, RandomProductsEqualTheReference) {
-  const int cases = std::getenv("OCTAVO_SLOW_TESTS") != nullptr ? 10'000 : 300;
+  const int cases = slow_tests() ? 10'000 : 300;
   const std::vector<WeightView> formats = quantised_formats();
   ASSERT_EQ(formats.size(), 73u);
   std::mt19937 random(19);

@@ -6,6 +6,7 @@
 
 mod border;
 mod charsmap;
+mod format_keys;
 mod grammar;
 mod grammar_ffi;
 mod grammar_source;

@@ -1,6 +1,7 @@
 //! The checks on values that a template makes. `template_code` calls them as filters, `template`
 //! wraps filters and methods with them.
 
+use crate::format_keys;
 use crate::template_budget::{TEXT_PER_WORK, check_bytes, exceeded, spend_bytes, spend_work};
 use minijinja::value::{DynObject, ValueKind};
 use minijinja::{Error, ErrorKind, Value};
@@ -269,6 +270,9 @@ pub fn before_call(name: &str, args: &[Value]) -> Result<(), Error> {
             let pattern = args.first().cloned().unwrap_or_default();
             check_widths(&pattern)?;
             let text = pattern.as_str().unwrap_or_default();
+            if !format_keys::are_ascii(text) {
+                return Err(refusal("a key in the format string is not ASCII"));
+            }
             let fields = text.matches(['%', '{']).count();
             check_bytes(fields.saturating_mul(MAX_WIDTH + bytes))
         }

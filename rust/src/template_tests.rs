@@ -49,6 +49,20 @@ fn steps_and_output_are_bounded() {
     }
 }
 
+#[test]
+fn keys_of_format_strings_are_ascii() {
+    for source in [
+        "{{ '{a[\u{e9}]}'.format(a=1) }}",
+        "{{ '%(\u{e9})s' | format({}) }}",
+    ] {
+        let failure = render(source, "{}").unwrap_err();
+        assert_eq!(failure.status, Status::Refused);
+        assert!(failure.message.contains("not ASCII"), "{}", failure.message);
+    }
+    let plain = render("{{ '{a[b]} \u{e9}'.format(a={'b': 1}) }}", "{}");
+    assert_eq!(plain.unwrap(), "1 \u{e9}");
+}
+
 /// Values that double forty times, by every construct that can carry one value to the next.
 #[test]
 fn values_that_double_are_refused() {

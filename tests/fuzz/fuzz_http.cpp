@@ -24,11 +24,14 @@ using Pieces = std::span<const std::string_view>;
 
 class StreamReader {
  public:
+  // The requests, and whether the last one asked to close the connection. The parser refuses a
+  // malformed header before the rest of the head arrives, or waits for it, depending on the pieces,
+  // so for a stream that ends there, "refused" is the same as the end.
   std::string read(Pieces pieces) {
     const Framing framing = framing_of(pieces, io_, context_);
     io_.restart();
     io_.poll();  // handlers of cancelled timers
-    return framing.requests + framing.end;
+    return framing.requests + (framing.end == std::string_view("closed") ? " closed" : "");
   }
 
  private:

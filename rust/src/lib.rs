@@ -29,6 +29,7 @@ mod template_code;
 mod template_constants;
 mod template_ffi;
 mod template_guard;
+mod template_slice;
 mod template_source;
 mod time_limit;
 mod tls;

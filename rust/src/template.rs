@@ -3,7 +3,8 @@
 use crate::border::{Failure, Status};
 use crate::template_budget::{self, Exceeded, Stopped};
 use crate::{
-    json_dumps, python, template_code, template_constants, template_guard, template_source,
+    json_dumps, python, template_code, template_constants, template_guard, template_slice,
+    template_source,
 };
 use minijinja::machinery::{self, CompiledTemplate, Instructions, TemplateConfig};
 use minijinja::syntax::SyntaxConfig;
@@ -158,6 +159,7 @@ fn environment(syntax: SyntaxConfig) -> Environment<'static> {
     });
     add_filters(&mut env);
     env.add_filter(template_guard::MADE, template_guard::made);
+    env.add_filter(template_slice::BACKWARDS, template_slice::backwards);
     env.add_filter(template_guard::SLICED, template_guard::sliced);
     env.add_filter(template_guard::BUILT, template_guard::built);
     env.add_filter(template_guard::CONCAT, template_guard::concat);

@@ -3,6 +3,7 @@
 //! are checked where those are registered.
 
 use crate::template_guard::{ATTRIBUTE, BUILT, COMPARED, CONCAT, MADE, MULTIPLIED, SLICED, STORED};
+use crate::template_slice::BACKWARDS;
 use minijinja::Value;
 use minijinja::machinery::{Instruction, Instructions};
 
@@ -52,7 +53,17 @@ fn expand<'s>(
         ],
         I::StringConcat => vec![I::ApplyFilter(CONCAT, Some(2), UNCACHED)],
         I::Add => vec![own, check(MADE)],
-        I::Slice => vec![own, check(SLICED)],
+        I::Slice => {
+            let operands = I::BuildTuple(Some(4));
+            // Leaves the last item, the value, at the bottom.
+            vec![
+                operands,
+                check(BACKWARDS),
+                I::UnpackList(4),
+                own,
+                check(SLICED),
+            ]
+        }
         I::Mul => {
             let [tuple, checked, unpack, swap] = check_operands(MULTIPLIED);
             vec![tuple, checked, unpack, swap, own, check(SLICED)]

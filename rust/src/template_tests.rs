@@ -50,6 +50,30 @@ fn steps_and_output_are_bounded() {
 }
 
 #[test]
+fn slices_backwards_are_those_of_python() {
+    let source = "{{ x[::-1] }} {{ x[:0:-1] }} {{ x[-2::-1] }} {{ x[9:-4:-2] }} {{ x[-9::-1] }}";
+    for (context, rendered) in [
+        (r#"{"x": "abcd"}"#, "dcba dcb cba db "),
+        (r#"{"x": ""}"#, "    "),
+        (r#"{"x": []}"#, "[] [] [] [] []"),
+        (r#"{"x": [1, 2]}"#, "[2, 1] [2] [1] [2] []"),
+    ] {
+        assert_eq!(render(source, context).unwrap(), rendered);
+    }
+    let tuple = render(
+        "{{ (1, 2)[::-1] }} {% for x in (1, 2)[::-1] %}{{ x }}{% endfor %}",
+        "{}",
+    );
+    assert_eq!(tuple.unwrap(), "(2, 1) 21");
+    for wrong in ["'a'[:'b':-1]", "1[::-1]", "{'a': 1}[::-1]", "'a'[::0]"] {
+        assert!(
+            render(&format!("{{{{ {wrong} }}}}"), "{}").is_err(),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
 fn keys_of_format_strings_are_ascii() {
     for source in [
         "{{ '{a[\u{e9}]}'.format(a=1) }}",

@@ -1,5 +1,7 @@
 # Run by SourceCommit.cmake: writes the commit of the sources in the folder SOURCE as C++ to OUTPUT. It is COMMIT if that is not empty,
 # else what `git archive` has written to commit.txt, else git's HEAD with "-dirty" if tracked files differ from it, else "unknown".
+cmake_minimum_required(VERSION 3.25)
+
 set(commit "${COMMIT}")
 set(changed "")
 if(NOT commit)

@@ -36,7 +36,7 @@ tool() {
 # --target, -arch and an SDK, zig by its own -target.
 write_tools() {
   local name
-  mkdir -p "$work/tools" "$work/include"
+  mkdir -p "$work/tools" "$work/include" "$work/lib"
   for name in cc c++; do
     tool $name "skip= arguments=()
 for argument; do
@@ -52,6 +52,9 @@ exec '$zig' $name -target $target -fno-sanitize=undefined \"\${arguments[@]}\""
   for name in ar ranlib; do tool $name "exec '$zig' $name \"\$@\""; done
   tool install_name_tool true
   tool sw_vers 'echo 15.0'  # CMake asks it what the system can do
+  # The standard library of Rust asks for it when llguidance is linked as a library of its own, which nothing uses.
+  printf '%s\n' '--- !tapi-tbd' 'tbd-version: 4' 'targets: [ arm64-macos ]' "install-name: '/usr/lib/libiconv.2.dylib'" ... \
+    >"$work/lib/libiconv.tbd"
   for name in "${system_headers[@]}"; do ln -sfn "/usr/include/$name" "$work/include/$name"; done
 }
 
@@ -76,6 +79,7 @@ export CCACHE_COMPILERTYPE=clang CCACHE_COMPILERCHECK=content  # the wrappers' t
 # For the C parts of the crates.
 export CC_aarch64_apple_darwin=$work/tools/cc AR_aarch64_apple_darwin=$work/tools/ar SDKROOT=$work
 export CARGO_TARGET_AARCH64_APPLE_DARWIN_LINKER=$work/tools/cc
+export CARGO_TARGET_AARCH64_APPLE_DARWIN_RUSTFLAGS=-Lnative=$work/lib
 
 rust=none
 if rust_can; then rust=$rust_target; fi

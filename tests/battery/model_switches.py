@@ -76,7 +76,7 @@ def switch(url: str, names: list[str], count: int, seed: int, answers: dict[str,
         answers[name + str(body["max_tokens"])].add(text)
 
 
-def run(octavo: str, models: list[str], switches: int, env: dict | None = None, flags: Sequence[str] = ()) -> dict:
+def run(octavo: str, models: list[str], switches: int, env: dict | None = None, flags: Sequence[str] = (), seed: int = 1) -> dict:
     command = [octavo, "serve", *models, "--port", "0", "--models-max", "2", "--max-model-len", "256", "--no-access-log", *flags]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=env)
     try:
@@ -85,7 +85,7 @@ def run(octavo: str, models: list[str], switches: int, env: dict | None = None, 
         answers = {name + str(tokens): set() for name in names for tokens in (2, 16)}
         started = time.monotonic()
         with Watch(url) as watch, ThreadPoolExecutor(2) as pool:
-            for done in [pool.submit(switch, url, names, switches // 2, seed, answers) for seed in (1, 2)]:
+            for done in [pool.submit(switch, url, names, switches // 2, 2 * seed + client, answers) for client in (0, 1)]:
                 done.result()
         assert all(len(texts) <= 1 for texts in answers.values()), "a model gave different answers to one prompt"
         assert sum(map(len, answers.values())) > 0
@@ -104,19 +104,20 @@ def main() -> None:
     parser.add_argument("models", nargs="*")
     parser.add_argument("--tiny", action="store_true")
     parser.add_argument("--switches", type=int, default=500)
+    parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--serve-flag", action="append", default=[])
     options = parser.parse_args()
     if bool(options.models) == options.tiny:
         parser.error("give models or --tiny")
     if options.models:
-        print(json.dumps(run(options.octavo, options.models, options.switches, flags=options.serve_flag)))
+        print(json.dumps(run(options.octavo, options.models, options.switches, flags=options.serve_flag, seed=options.seed)))
         return
     with tempfile.TemporaryDirectory() as folder:
         sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
         import modelkit
 
         models = [str(modelkit.make(Path(folder) / family, modelkit.Recipe(family=family))) for family in ("llama", "qwen3", "qwen2")]
-        print(json.dumps(run(options.octavo, models, options.switches, flags=options.serve_flag)))
+        print(json.dumps(run(options.octavo, models, options.switches, flags=options.serve_flag, seed=options.seed)))
 
 
 if __name__ == "__main__":

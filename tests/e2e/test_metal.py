@@ -53,7 +53,7 @@ def test_bits_depend_on_the_sequence_only(one_of_a_kind, dtype, dump_logits):
 def test_a_request_has_its_bits_in_company(one_of_a_kind, build_dir):
     """Runs the whole engine with a pool for three of five sequences. Nothing is preempted in so few tokens."""
     result = run_json([build_dir / "tests" / "needle", one_of_a_kind, "--metal", "--dtype", "bfloat16", "--trials", 1, "--tokens", 3,
-                       "--neighbours", 4, "--longest", repeats(16, 40), "--pool-sequences", 3])
+                       "--neighbours", 4, "--longest", repeats(8, 40), "--pool-sequences", 3])
     assert result["needles"] == 2 and result["mismatches"] == 0, result
     assert any(kernel in result["launches"] for kernel in ("linear_rows.metal", "integer_vector.metal")), result
     assert "linear.cpu" not in result["launches"], result

@@ -1,5 +1,7 @@
 #include "base/cgroup.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
 #include <iterator>
@@ -21,7 +23,7 @@ void tighten(std::optional<Value>& limit, Value found) {
 // `controller` is empty) or "3:cpuset:/docker/1f" (v1). Empty inside a cgroup namespace or without
 // cgroups.
 fs::path own_group(const fs::path& root, std::string_view controller) {
-  const std::string mark = ":" + std::string(controller) + ":/";
+  const std::string mark = fmt::format(":{}:/", controller);
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
     const size_t colon = line.find(':');

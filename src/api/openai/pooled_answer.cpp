@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "api/openai/response_schema.h"
+
 namespace octavo::api {
 
 std::string opened(const Json& object) {
@@ -23,17 +25,8 @@ std::string opened_list(const std::string& id, const ServedModel& model, const A
 }
 
 Json pooled_list_schema(Json entry) {
-  const auto typed = [](const char* type) { return Json{{"type", type}}; };
-  return {{"type", "object"},
-          {"properties",
-           {{"id", typed("string")},
-            {"object", typed("string")},
-            {"created", typed("integer")},
-            {"model", typed("string")},
-            {"system_fingerprint", typed("string")},
-            {"data", {{"type", "array"}, {"items", std::move(entry)}}},
-            {"usage", pooled_usage_schema()}}},
-          {"required", {"object", "model", "data", "usage"}}};
+  return list_answer_schema("data", std::move(entry), pooled_usage_schema(),
+                            {"object", "model", "data", "usage"});
 }
 
 Json pooled_usage_json(const Usage& usage) {

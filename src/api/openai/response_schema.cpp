@@ -36,6 +36,13 @@ Json choice_schema(const char* content, Json content_schema) {
 }
 
 Json answer_schema(Json choice) {
+  return list_answer_schema("choices", std::move(choice), usage_schema(),
+                            {"id", "object", "created", "model", "choices", "usage"});
+}
+
+}  // namespace
+
+Json list_answer_schema(const char* list, Json item, Json usage, Json required) {
   return {{"type", "object"},
           {"properties",
            {{"id", typed("string")},
@@ -43,12 +50,10 @@ Json answer_schema(Json choice) {
             {"created", typed("integer")},
             {"model", typed("string")},
             {"system_fingerprint", typed("string")},
-            {"choices", {{"type", "array"}, {"items", std::move(choice)}}},
-            {"usage", usage_schema()}}},
-          {"required", {"id", "object", "created", "model", "choices", "usage"}}};
+            {list, {{"type", "array"}, {"items", std::move(item)}}},
+            {"usage", std::move(usage)}}},
+          {"required", std::move(required)}};
 }
-
-}  // namespace
 
 Json completion_schema() { return answer_schema(choice_schema("text", typed("string"))); }
 

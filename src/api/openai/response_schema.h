@@ -1,9 +1,13 @@
-// response_schema.h - OpenAPI schemas of generated output.
+// response_schema.h - OpenAPI schemas of answers.
 #pragma once
 
 #include "api/fields/json_text.h"
 
 namespace octavo::api {
+
+// What all answers with a list have in common. `list`: the name of the list, whose entries are
+// `item`. `required`: the members that are always there.
+Json list_answer_schema(const char* list, Json item, Json usage, Json required);
 
 Json completion_schema();
 Json chat_completion_schema();

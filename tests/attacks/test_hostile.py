@@ -12,7 +12,7 @@ import hostile_inputs
 import pytest
 from attack_kit import MB, AttackedServer, Neighbour, Reply, TooSlow, bounded, neighbour, peak_bytes, post, reset_peak
 from server_kit import REPO
-from slow_tests import repeats
+from slow_tests import repeats, seeds
 
 COUNT = repeats(in_ci=50, by_hand=2_000)  # of each kind; 100 would take more than a minute in CI
 SECONDS, GROWTH_MB = 2, 300
@@ -49,7 +49,7 @@ def attack(server: AttackedServer, stream: Neighbour, path: str, body: bytes) ->
 def test_hostile_requests(server, kind):
     statuses: dict[int, int] = {}
     with neighbour(server) as stream:
-        for seed in range(COUNT):
+        for seed in seeds(COUNT):
             path, body = request(kind, seed)
             try:
                 reply = attack(server, stream, path, body)
@@ -104,7 +104,7 @@ def probe():
 
 def test_hostile_templates(probe):
     texts = errors = 0
-    for seed in range(COUNT):
+    for seed in seeds(COUNT):
         template = hostile_inputs.make("templates", seed)
         name = f'hostile_inputs.make("templates", {seed})'
         for left in reversed(range(TRIES)):

@@ -73,6 +73,14 @@ def test_the_end_of_the_time_ends_the_command_and_keeps_the_pieces_before(runner
     assert Record(runner.record.file).get("fuzz") == entry
 
 
+def test_a_command_that_is_cut_off_leaves_no_process_behind(runner):
+    runner.deadline = time.monotonic() + 1
+    left = runner.folder / "pid"
+    runner.run(counting(command=f"setsid sleep 300 & kill -STOP $!; echo $! > {left}; wait"))
+    state = Path(f"/proc/{left.read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
 def test_a_first_piece_that_is_cut_off_replaces_no_older_result(runner):
     older = Entry("0ld", "2026-01-01", 30, 5, "passed")
     runner.record.put("fuzz", older)

@@ -6,6 +6,7 @@ import shlex
 import signal
 import subprocess
 import time
+import uuid
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from .parts import Battery, Part, filled
 from .record import REPO, Entry, Record
 
 GRACE_SECONDS = 20  # between SIGTERM and SIGKILL
+MARK = "OCTAVO_BATTERY_RUN"  # in the environment of a command and of all that it starts
 
 
 @dataclass
@@ -77,6 +79,7 @@ class Runner:
     def shell(self, command: str, name: str, append: bool = True) -> tuple[int | None, float]:
         """Returns the exit status, None if the time ended before, and the seconds. The output goes to NAME.log."""
         began = time.monotonic()
+        mark = uuid.uuid4().hex
         with (self.folder / f"{name}.log").open("ab" if append else "wb") as log:
             log.write(f"$ {command}\n".encode())
             log.flush()
@@ -87,7 +90,7 @@ class Runner:
                 stdout=log,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
-                env=os.environ | {"PATH": os.environ["PATH"] + ":" + cargo_folder()},
+                env=os.environ | {"PATH": os.environ["PATH"] + ":" + cargo_folder(), MARK: mark},
             )
             try:
                 left = self.deadline - began
@@ -96,6 +99,7 @@ class Runner:
                 status = None
             finally:
                 end(process)
+                kill_marked(mark)
         return status, time.monotonic() - began
 
     def _ended(self, part: Part, old: Entry | None, entry: Entry, status: int | None) -> Entry:
@@ -130,6 +134,16 @@ def end(process: subprocess.Popen) -> None:
             process.wait(GRACE_SECONDS)
         except subprocess.TimeoutExpired:
             continue
+
+
+def kill_marked(mark: str) -> None:
+    """Kills what the command left behind in other sessions, such as a server that a test had stopped with SIGSTOP."""
+    for environment in Path("/proc").glob("[0-9]*/environ"):
+        try:
+            if f"{MARK}={mark}".encode() in environment.read_bytes():
+                os.kill(int(environment.parent.name), signal.SIGKILL)
+        except OSError:
+            continue  # it has ended, or belongs to another user
 
 
 def cargo_folder() -> str:

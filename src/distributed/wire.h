@@ -32,7 +32,10 @@ class WireWriter {
   void put_flag(bool value) { put<uint8_t>(value ? 1 : 0); }
   // Without their number.
   void put_bytes(std::span<const std::byte> bytes) {
-    bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
+    if (bytes.empty()) return;
+    const size_t end = bytes_.size();
+    bytes_.resize(end + bytes.size());  // insert() makes gcc 12 warn of an overflow that cannot be
+    std::memcpy(bytes_.data() + end, bytes.data(), bytes.size());
   }
   void put_count(size_t count);
   void put_text(std::string_view text);

@@ -2,15 +2,23 @@
 
 #include <time.h>  // NOLINT(modernize-deprecated-headers): POSIX
 
+#include <atomic>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace octavo {
 namespace {
 
 // How often a choice looks at the memory of the shared lexer, which takes time to count.
 constexpr int kMasksPerCount = 32;
+// A call that fails after so long has reached the grammar engine's limit of time.
+constexpr TimeStore::Milliseconds kSlowFailure{30};
+constexpr const char* kTooSlow =
+    "the grammar takes too long per token; simplify it or request fewer choices";
 
 // The processor time of this thread since construction.
 class ThreadStopwatch {
@@ -45,11 +53,24 @@ struct RequestGrammar {
           "fewer requests at once");
   }
 
+  // The mask before the first token, the same for all choices.
+  template <typename Compute>
+  std::vector<uint32_t> first_mask(Compute compute) {
+    const std::lock_guard lock(first_mutex);
+    if (!first) first = compute();
+    return *first;
+  }
+
   std::unique_ptr<const Grammar> grammar;
   std::mutex mutex;  // guards the charge
   GrammarMemory::Charge charge;
+  std::mutex first_mutex;  // guards the next
+  std::optional<std::vector<uint32_t>> first;
   std::shared_ptr<TimeStore> total;
   MaskTime time;
+  // A choice ended at its limit of time. The request ends with it, so the other choices must not
+  // take as long each to fail as well.
+  std::atomic<bool> too_slow = false;
 };
 
 class GrammarState : public ConstraintState {
@@ -58,34 +79,58 @@ class GrammarState : public ConstraintState {
       : shared_(std::move(shared)), matcher_(shared_->grammar->begin()) {}
 
   std::vector<uint32_t> allowed() override {
-    const ThreadStopwatch watch;
-    std::vector<uint32_t> words = matcher_->mask();
-    if (++masks_ % kMasksPerCount == 0) shared_->count_memory();
-    charge(accepting_ + watch.elapsed());
-    accepting_ = {};
-    return words;
+    expect_time();
+    return tokens_ == 0 ? shared_->first_mask([&] { return mask(); }) : mask();
   }
   bool accept(TokenId token) override {
+    expect_time();
     const ThreadStopwatch watch;
-    const bool accepted = matcher_->accept(token);
+    const bool accepted = timed(watch, [&] { return matcher_->accept(token); });
     // Charged with the next mask. Of several tokens in a row only the last is: the others were
     // drafts, which have been charged, or resumed output, which a text worker follows.
     accepting_ = watch.elapsed();
+    if (accepted) ++tokens_;
     return accepted;
   }
-  void take_back(int tokens) override { matcher_->take_back(tokens); }
+  void take_back(int tokens) override {
+    matcher_->take_back(tokens);
+    tokens_ -= tokens;
+  }
+  void failed() override {
+    if (out_of_time_) shared_->too_slow = true;
+  }
 
  private:
-  void charge(TimeStore::Milliseconds used) {
-    if (!shared_->time.charge(used))
-      throw std::runtime_error(
-          "the grammar takes too long per token; simplify it or request fewer choices");
+  void expect_time() const {
+    if (shared_->too_slow) throw std::runtime_error(kTooSlow);
+  }
+  std::vector<uint32_t> mask() {
+    out_of_time_ = false;
+    const ThreadStopwatch watch;
+    std::vector<uint32_t> words = timed(watch, [&] { return matcher_->mask(); });
+    if (++masks_ % kMasksPerCount == 0) shared_->count_memory();
+    const bool enough = shared_->time.charge(accepting_ + watch.elapsed());
+    accepting_ = {};
+    if (enough) return words;
+    out_of_time_ = true;
+    throw std::runtime_error(kTooSlow);
+  }
+  template <typename Work>
+  std::invoke_result_t<Work> timed(const ThreadStopwatch& watch, Work work) {
+    try {
+      return work();
+    } catch (...) {
+      out_of_time_ = watch.elapsed() > kSlowFailure;
+      throw;
+    }
   }
 
   std::shared_ptr<RequestGrammar> shared_;
   std::unique_ptr<GrammarMatcher> matcher_;
+  int tokens_ = 0;  // accepted
   int masks_ = 0;
   TimeStore::Milliseconds accepting_{0};
+  bool out_of_time_ = false;  // the last call that threw
 };
 
 class GrammarConstraint : public Constraint {

@@ -73,6 +73,9 @@ class ReasoningState : public ConstraintState {
     const int taken = reached - places_.back().inner_tokens;
     if (inner_ && taken > 0) inner_->take_back(taken);
   }
+  void failed() override {
+    if (inner_) inner_->failed();
+  }
 
  private:
   enum class Phase : uint8_t { kBefore, kThinking, kClosing, kBehind };

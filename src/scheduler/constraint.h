@@ -22,6 +22,9 @@ class ConstraintState {
   virtual bool accept(TokenId token) = 0;
   // Undoes the last `tokens` accepted tokens.
   virtual void take_back(int tokens) = 0;
+  // The last call threw, and the choice ends with that error (after a draft, it would not). Not
+  // called again.
+  virtual void failed() {}
 };
 
 // Compiled and immutable; shared by all choices. Any thread. Must outlive its states.

@@ -60,6 +60,7 @@ struct ConstrainedAnswer::Strand {
       if (failure.empty()) follow(job);
     } catch (const std::exception& error) {
       failure = error.what();
+      if (state) state->failed();
     }
     // Slots that were not reached; each slot is set once.
     for (const auto& slot : job.slots) {

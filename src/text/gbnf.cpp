@@ -149,9 +149,9 @@ class GbnfReader {
 
   std::string element() {
     if (take("(")) {
-      std::string group = "(" + alternatives() + ")";
+      const std::string inner = alternatives();
       expect(")");
-      return group;
+      return fmt::format("({})", inner);
     }
     if (take("\"")) return string();
     if (take("[")) return character_class();

@@ -29,6 +29,15 @@ def works(server) -> bool:
     return post(server, "/v1/completions", completion({"choice": ["yes", "no"]})).status == 200
 
 
+def test_many_optional_words_with_many_choices(server):
+    # Each choice took as long as its grammar may, one after the other: a second in all, for which the neighbour waited.
+    body = completion({"grammar": "start:" + " a?" * 1000 + '\na: "a" | /b+/\n'}, n=16, temperature=1)
+    with bounded(server):
+        reply = post(server, "/v1/completions", body)
+    assert reply.status in (200, 400), reply
+    assert works(server)
+
+
 @pytest.mark.parametrize("count", [10, 64, 200])
 def test_intersections_in_lark(server, count):
     with bounded(server):

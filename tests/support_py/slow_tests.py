@@ -1,9 +1,10 @@
 """Some tests repeat random trials. CI runs few of them; OCTAVO_SLOW_TESTS=1 (tools/battery.sh) runs all. OCTAVO_REPEATS sets another
-count, and OCTAVO_SEED=2 takes the trials after those of OCTAVO_SEED=1 in tests that use seeds()."""
+count. In tests that use SEED or seeds(), OCTAVO_SEED=2 continues after OCTAVO_SEED=1 with other trials."""
 
 import os
 
 SLOW = "OCTAVO_SLOW_TESTS" in os.environ
+SEED = int(os.environ.get("OCTAVO_SEED", 1))
 
 
 def repeats(in_ci: int, by_hand: int) -> int:
@@ -11,5 +12,4 @@ def repeats(in_ci: int, by_hand: int) -> int:
 
 
 def seeds(count: int) -> range:
-    first = (int(os.environ.get("OCTAVO_SEED", 1)) - 1) * count
-    return range(first, first + count)
+    return range((SEED - 1) * count, SEED * count)

@@ -5,7 +5,8 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-# Only the headers of other projects are used here. The Rust library is not built: of its functions, dump_logits links one, which it
-# never calls.
-set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--defsym=octavo_sha256=main")
+# Only the headers of other projects are used here. The Rust library is not built: dump_logits links these of its functions, and never
+# calls them.
+string(JOIN " " CMAKE_EXE_LINKER_FLAGS_INIT -Wl,--defsym=octavo_sha256=main -Wl,--defsym=octavo_image_decode=main
+       -Wl,--defsym=octavo_text_free=main)
 set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY NEVER)

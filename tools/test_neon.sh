@@ -13,11 +13,12 @@ need qemu-aarch64-static qemu-user-static
 if ((${#missing[@]})); then apt-get install -y -q "${missing[@]}"; fi
 
 work=build/neon
-sources=(tests/cross/{kernel_hashes,product_hashes,dense_hashes,lora_hashes,attention_check}.cpp src/base/{cgroup,compute_pool,error,dtype}.cpp
+sources=(tests/cross/{kernel_hashes,product_hashes,dense_hashes,lora_hashes,attention_check}.cpp src/base/{cgroup,compute_pool,process_pool,error,dtype}.cpp
+  src/base/topology/{bind_thread,cpu_list,sysfs_topology,thread_binding,thread_plan}.cpp
   src/kernels/types/{logit_bans,token_mask,weight_format}.cpp src/kernels/weights/{code_table,format_codes,gguf_blocks,iq_blocks,iq_grids,pack_scales,packed_weight}.cpp
   src/kernels/{lora_plan,lora_shape}.cpp src/kernels/cpu/{linear,lora,scratch,convert,page_layout,paged_attention,qkv_write,token_rows}.cpp
   src/kernels/cpu/{head_linear,latent_write}.cpp
-  src/kernels/cpu/{expert_mlp,expert_routing,expert_rows,strip_claims}.cpp
+  src/kernels/cpu/{expert_lora,expert_mlp,expert_routing,expert_rows,strip_claims}.cpp
   src/kernels/cpu/{causal_conv,gated_delta,state_batch}.cpp
   src/kernels/cpu/{cut,isa,logit_rules,sampling,logprobs}.cpp)
 flags=(-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Isrc -I"$work/include" -pthread

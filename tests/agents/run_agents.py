@@ -156,15 +156,20 @@ def without_network(arguments: list[str]) -> None:
     os.execvp("unshare", ["unshare", "--net", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c", inner, "sh", *again])
 
 
-def main() -> int:
+def parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
-    parser.add_argument("prefix", type=Path, help="where agents are installed")
+    # Installers run in folders of their own.
+    parser.add_argument("prefix", type=lambda path: Path(path).resolve(), help="where agents are installed")
     parser.add_argument("names", nargs="*", help="all, if none is given: " + ", ".join(agent.name for agent in AGENTS))
     parser.add_argument("--skip-install", action="store_true")
     parser.add_argument("--record", type=Path, help="write fixtures to this folder")
     parser.add_argument("--server", type=Path, help="default: fake_server of the release build")
     parser.add_argument("--online", action="store_true", help="do not cut off the network")
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def main() -> int:
+    options = parse(sys.argv[1:])
     chosen = [agent for agent in AGENTS if not options.names or agent.name in options.names]
     if not options.skip_install:
         for agent in chosen:

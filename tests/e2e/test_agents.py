@@ -21,6 +21,7 @@ from server_kit import Server, fake_server_path
 
 sys.path.insert(0, str(REPO / "tests" / "agents"))
 
+import run_agents  # noqa: E402
 from fixtures import field_paths  # noqa: E402
 
 HERE = Path(__file__).parent
@@ -136,3 +137,8 @@ def check_ollama(answer, body) -> None:
     parts = [checked(kind, json.loads(line)) for line in answer.body.splitlines()]
     assert len(parts) == 1 or body["stream"]
     assert parts[-1].done and parts[-1].eval_count > 0 and not any(part.done for part in parts[:-1])
+
+
+def test_agents_are_installed_in_an_absolute_folder():
+    """Their installers run in folders of their own."""
+    assert run_agents.parse(["build/agents"]).prefix.is_absolute()

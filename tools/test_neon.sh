@@ -26,6 +26,7 @@ flags=(-std=c++20 -O2 -ffp-contract=off -fno-math-errno -fno-trapping-math -Isrc
 # fmt's headers are portable; the rest of /usr/include is not.
 mkdir -p "$work/include" && ln -sfn /usr/include/fmt "$work/include/fmt"
 
+command -v ccache >/dev/null && launcher=(ccache) || launcher=()
 compile() { # folder compiler flags... -- sources...
   local folder=$work/$1 compiler=$2 extra=() source
   shift 2
@@ -33,7 +34,7 @@ compile() { # folder compiler flags... -- sources...
   shift
   rm -rf "$folder" && mkdir -p "$folder"
   for source in "$@"; do
-    "$compiler" "${flags[@]}" "${extra[@]}" -c "$source" -o "$folder/$(basename "$source").o"
+    "${launcher[@]}" "$compiler" "${flags[@]}" "${extra[@]}" -c "$source" -o "$folder/$(basename "$source").o"
   done
 }
 compile_set() { # folder compiler set flags...

@@ -105,7 +105,6 @@ class GrammarState : public ConstraintState {
     if (shared_->too_slow) throw std::runtime_error(kTooSlow);
   }
   std::vector<uint32_t> mask() {
-    out_of_time_ = false;
     const ThreadStopwatch watch;
     std::vector<uint32_t> words = timed(watch, [&] { return matcher_->mask(); });
     if (++masks_ % kMasksPerCount == 0) shared_->count_memory();
@@ -130,7 +129,7 @@ class GrammarState : public ConstraintState {
   int tokens_ = 0;  // accepted
   int masks_ = 0;
   TimeStore::Milliseconds accepting_{0};
-  bool out_of_time_ = false;  // the last call that threw
+  bool out_of_time_ = false;  // why a call threw; a state is not used after that
 };
 
 class GrammarConstraint : public Constraint {

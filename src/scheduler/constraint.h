@@ -22,8 +22,8 @@ class ConstraintState {
   virtual bool accept(TokenId token) = 0;
   // Undoes the last `tokens` accepted tokens.
   virtual void take_back(int tokens) = 0;
-  // The last call threw, and the choice ends with that error (after a draft, it would not). Not
-  // called again.
+  // The choice ends, because a call threw or a drawn token did not fit. Not after an error behind a
+  // draft, since the choice may continue without it. The last call.
   virtual void failed() {}
 };
 

@@ -61,7 +61,8 @@ TEST(MaskWorker, DraftsAreTakenBack) {
 
 TEST(MaskWorker, AFailureAppliesToAllLaterSlots) {
   MaskWorker worker(1);
-  ConstrainedAnswer answer(worker, toy({.fails_at = 1}));
+  const auto failed = std::make_shared<std::atomic<int>>(0);
+  ConstrainedAnswer answer(worker, toy({.fails_at = 1, .failed = failed}));
   const MaskSlots masks = slots(4);
   answer.fill({masks[0]});
   answer.accept(2);
@@ -73,6 +74,7 @@ TEST(MaskWorker, AFailureAppliesToAllLaterSlots) {
     EXPECT_EQ(masks[i]->failure(), "the toy is broken");
     EXPECT_TRUE(masks[i]->allows_nothing());
   }
+  EXPECT_EQ(*failed, 1);  // called once
   ConstrainedAnswer other(worker, toy());
   const MaskSlots wrong = slots(1);
   other.accept(3);
@@ -82,7 +84,8 @@ TEST(MaskWorker, AFailureAppliesToAllLaterSlots) {
 
 TEST(MaskWorker, AFailureAfterADraftDoesNotEndTheChoice) {
   MaskWorker worker(1);
-  ConstrainedAnswer answer(worker, toy({.fails_at = 2}));
+  const auto failed = std::make_shared<std::atomic<int>>(0);
+  ConstrainedAnswer answer(worker, toy({.fails_at = 2, .failed = failed}));
   const MaskSlots masks = slots(5);
   answer.fill({masks[0], masks[1], masks[2]}, {2, 3});
   answer.fill({masks[3]});
@@ -92,6 +95,7 @@ TEST(MaskWorker, AFailureAfterADraftDoesNotEndTheChoice) {
   EXPECT_EQ(masks[2]->failure(), "the toy is broken");
   EXPECT_TRUE(std::ranges::equal(masks[3]->wait(), masks[0]->wait()));
   EXPECT_TRUE(std::ranges::equal(masks[4]->wait(), masks[1]->wait()));
+  EXPECT_EQ(*failed, 0);
 }
 
 TEST(MaskWorker, TheDestructorSetsEverySlot) {

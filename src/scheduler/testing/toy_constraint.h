@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <stdexcept>
 #include <vector>
@@ -16,6 +17,7 @@ struct ToyRules {
   int length = 0;      // of the output, without the stop token
   int fails_at = -1;   // the mask after this many tokens cannot be computed
   bool closed = true;  // false: no token is allowed after the last, not even the stop token
+  std::shared_ptr<std::atomic<int>> failed = {};  // counts calls of failed()
 };
 
 class ToyConstraint : public Constraint {
@@ -42,6 +44,10 @@ class ToyConstraint : public Constraint {
     }
     void take_back(int tokens) override {
       tokens_.resize(tokens_.size() - static_cast<size_t>(tokens));
+    }
+
+    void failed() override {
+      if (rules_.failed) ++*rules_.failed;
     }
 
     bool may_come(TokenId token) const {
